@@ -12,6 +12,16 @@ eval-relay: $(B)/test/simulator
 	@test/eval/judge-test
 	@test/eval/run $(B) build/eval
 
+## eval-npb      the relay paper's table 3 and figure 7 by a model, over traced patterns of NPB: tables, bars, build/eval/npb-*.svg
+.PHONY: eval-npb
+eval-npb: $(B)/test/simulator
+	@test/eval/npb $(B) build/eval $(KERNELS)
+
+## eval-npb-record  run NPB kernels on 32 processes under libmpitrace, write what they exchange to test/eval/npb-32.pattern
+.PHONY: eval-npb-record
+eval-npb-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
+	@test/eval/npb32-record $(B) test/eval/npb-32.pattern
+
 ## eval-optical  the optical paper's figures and Table 4 in model time, and our modes: tables, build/eval/optical-*.svg
 .PHONY: eval-optical
 eval-optical: $(B)/bin/obsim

@@ -56,6 +56,11 @@ struct eval_conf {
 	uint32_t vary_pc;      /* blocks differ by so much either way: alltoallv */
 	uint32_t warm, iterations;
 	uint64_t pause_ns; /* computing between calls */
+	/* A kernel of test/eval/npb-32.pattern instead of all-to-all calls, NULL: none.  A process
+	 * computes compute_ns in each iteration, shared out as the pattern says. */
+	const char *pattern, *kernel;
+	uint64_t compute_ns;
+	uint64_t eager; /* LIBMPI_EAGER: longer messages are lent until they are acknowledged */
 	/* suci.credit and LIBMPI_CREDIT, packets; 0: each peer may have a window of its own. */
 	uint32_t credit;
 	uint64_t seed;
@@ -88,34 +93,58 @@ bool eval_point(struct eval_conf *c, struct eval_result *r, struct outcome *o);
 /* eval_cli.c: COSTS key=value ... */
 int eval_main(int argc, char **argv);
 
-/* eval_app.c: processes that run a collective again and again over any transport. */
-struct eval_app_rank {
+/* eval_app.c: processes that run phases again and again over any transport: first they compute,
+ * then they run a schedule.  A collective call in a loop is one phase. */
+struct eval_phase {
+	uint64_t compute_ns;
 	struct coll_schedule s;
 	void *arena;
-	bool *started, *complete;
-	uint32_t *want; /* message number of a send or receive */
+};
+
+struct eval_app_rank {
+	struct eval_phase *phase;
+	uint32_t phases, at;
+	bool *started, *complete; /* of the steps of that phase */
+	uint32_t *want;		  /* message number of a send or receive */
 	uint32_t left, iteration;
 	uint32_t sent[EVAL_RANKS], expected[EVAL_RANKS];
 	bool running;
 };
 
+/* What one process sends another in one iteration, in order. */
+struct eval_pair {
+	uint64_t *bytes;
+	uint32_t n;
+};
+
 struct eval_app {
 	uint32_t n, iterations;
 	uint64_t lent_min; /* a send is complete when acknowledged, shorter ones at once */
-	uint64_t bytes[EVAL_RANKS][EVAL_RANKS];
 	struct eval_app_rank rank[EVAL_RANKS];
+	struct eval_pair pair[EVAL_RANKS][EVAL_RANKS];
 	uint32_t placed[EVAL_RANKS][EVAL_RANKS], done[EVAL_RANKS][EVAL_RANKS];
-	void (*send)(void *user, uint32_t src, uint32_t dst);
-	/* The last process has ended a call: begin_next says when the next one begins. */
+	void (*send)(void *user, uint32_t src, uint32_t dst, uint64_t bytes);
+	/* eval_app_computed() when that time is over. */
+	void (*compute)(void *user, uint32_t rank, uint64_t ns);
+	/* The last process has ended an iteration: eval_app_begin() says when the next begins. */
 	void (*ended)(void *user, uint32_t rank, uint32_t iteration, bool last);
 	void *user;
 	uint32_t ended_by[EVAL_ITERS];
 };
-/* algorithm: see eval_conf; cluster_of[n]. */
-void eval_app_new(struct eval_app *a, const char *algorithm, bool vector,
-		  const uint32_t *cluster_of);
+/* All-to-all with bytes[src][dst]; algorithm: see eval_conf; cluster_of[n]. */
+void eval_app_alltoall(struct eval_app *a, const char *algorithm, bool vector,
+		       uint64_t bytes[EVAL_RANKS][EVAL_RANKS], const uint32_t *cluster_of);
+/* eval_kernel.c: the phases of a kernel.  false: *why. */
+bool eval_app_kernel(struct eval_app *a, const struct eval_conf *c, const uint32_t *cluster_of,
+		     const char **why);
+/* Room for the schedule of a phase of these arguments, and the schedule. */
+void eval_phase_collective(struct eval_phase *f, const struct coll_args *args,
+			   const char *algorithm);
+/* When every rank has its phases. */
+void eval_app_ready(struct eval_app *a);
 void eval_app_free(struct eval_app *a);
 void eval_app_begin(struct eval_app *a, uint32_t rank);
+void eval_app_computed(struct eval_app *a, uint32_t rank);
 void eval_app_progress(struct eval_app *a, uint32_t rank);
 
 /* eval_net.c: the links. */

@@ -5,16 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+void
+eval_phase_collective(struct eval_phase *f, const struct coll_args *args, const char *algorithm)
+{
+	size_t len = coll_arena_hint(args);
+
+	f->arena = malloc(len);
+	BASE_ASSERT(f->arena);
+	int err = coll_build(&f->s, args, algorithm, f->arena, len);
+	BASE_ASSERT(!err);
+}
+
 static void
-build(struct eval_app *a, uint32_t me, const char *algorithm, bool vector,
-      const uint32_t *cluster_of)
+build_alltoall(struct eval_app *a, uint32_t me, const char *algorithm, bool vector,
+	       uint64_t bytes[EVAL_RANKS][EVAL_RANKS], const uint32_t *cluster_of)
 {
 	struct eval_app_rank *r = &a->rank[me];
 	uint64_t in[EVAL_RANKS], in_at[EVAL_RANKS], out[EVAL_RANKS], out_at[EVAL_RANKS];
 	uint64_t in_sum = 0, out_sum = 0;
 	for (uint32_t i = 0; i < a->n; i++) {
-		in[i] = a->bytes[i][me];
-		out[i] = a->bytes[me][i];
+		in[i] = bytes[i][me];
+		out[i] = bytes[me][i];
 		in_at[i] = in_sum;
 		out_at[i] = out_sum;
 		in_sum += in[i];
@@ -24,7 +35,7 @@ build(struct eval_app *a, uint32_t me, const char *algorithm, bool vector,
 	struct coll_args args = {.op = COLL_ALLTOALL,
 				 .rank = me,
 				 .size = a->n,
-				 .bytes = vector ? out_sum / a->n : a->bytes[0][1],
+				 .bytes = vector ? out_sum / a->n : bytes[0][1],
 				 .elem = 1,
 				 .vector = vector,
 				 .bytes_of = in,
@@ -32,40 +43,78 @@ build(struct eval_app *a, uint32_t me, const char *algorithm, bool vector,
 				 .send_bytes = out,
 				 .send_displ = out_at,
 				 .cluster_of = cluster_of};
-	size_t len = coll_arena_hint(&args);
-	r->arena = malloc(len);
-	BASE_ASSERT(r->arena);
-	int err = coll_build(&r->s, &args, algorithm, r->arena, len);
-	BASE_ASSERT(!err);
-	r->started = calloc(r->s.steps, sizeof *r->started);
-	r->complete = calloc(r->s.steps, sizeof *r->complete);
-	r->want = calloc(r->s.steps, sizeof *r->want);
-	BASE_ASSERT(r->started && r->complete && r->want);
+	r->phase = calloc(1, sizeof *r->phase);
+	BASE_ASSERT(r->phase);
+	r->phases = 1;
+	eval_phase_collective(r->phase, &args, algorithm);
 }
 
 void
-eval_app_new(struct eval_app *a, const char *algorithm, bool vector, const uint32_t *cluster_of)
+eval_app_alltoall(struct eval_app *a, const char *algorithm, bool vector,
+		  uint64_t bytes[EVAL_RANKS][EVAL_RANKS], const uint32_t *cluster_of)
 {
 	for (uint32_t i = 0; i < a->n; i++)
-		build(a, i, algorithm, vector, cluster_of);
+		build_alltoall(a, i, algorithm, vector, bytes, cluster_of);
+	eval_app_ready(a);
+}
+
+static void
+add_message(struct eval_pair *p, uint64_t bytes)
+{
+	if (!(p->n & (p->n - 1))) { /* full, or empty */
+		p->bytes = realloc(p->bytes, (p->n ? 2 * p->n : 1) * sizeof *p->bytes);
+		BASE_ASSERT(p->bytes);
+	}
+	p->bytes[p->n++] = bytes;
+}
+
+void
+eval_app_ready(struct eval_app *a)
+{
+	for (uint32_t me = 0; me < a->n; me++) {
+		struct eval_app_rank *r = &a->rank[me];
+		uint32_t most = 1;
+		for (uint32_t f = 0; f < r->phases; f++) {
+			const struct coll_schedule *s = &r->phase[f].s;
+			most = s->steps > most ? s->steps : most;
+			for (uint32_t i = 0; i < s->steps; i++)
+				if (s->step[i].kind == COLL_STEP_SEND)
+					add_message(&a->pair[me][s->step[i].peer],
+						    s->step[i].from.len);
+		}
+		r->started = calloc(most, sizeof *r->started);
+		r->complete = calloc(most, sizeof *r->complete);
+		r->want = calloc(most, sizeof *r->want);
+		BASE_ASSERT(r->started && r->complete && r->want);
+	}
 }
 
 void
 eval_app_free(struct eval_app *a)
 {
 	for (uint32_t i = 0; i < a->n; i++) {
-		free(a->rank[i].arena);
+		for (uint32_t f = 0; f < a->rank[i].phases; f++)
+			free(a->rank[i].phase[f].arena);
+		free(a->rank[i].phase);
 		free(a->rank[i].started);
 		free(a->rank[i].complete);
 		free(a->rank[i].want);
+		for (uint32_t k = 0; k < a->n; k++)
+			free(a->pair[i][k].bytes);
 	}
+}
+
+static const struct coll_schedule *
+schedule_of(const struct eval_app_rank *r)
+{
+	return &r->phase[r->at].s;
 }
 
 static bool
 may_start(const struct eval_app_rank *r, const struct coll_step *st)
 {
 	for (uint32_t i = 0; i < st->dep_count; i++)
-		if (!r->complete[r->s.dep[st->dep_first + i]])
+		if (!r->complete[schedule_of(r)->dep[st->dep_first + i]])
 			return false;
 	return true;
 }
@@ -74,7 +123,7 @@ static bool
 is_complete(const struct eval_app *a, uint32_t me, uint32_t i)
 {
 	const struct eval_app_rank *r = &a->rank[me];
-	const struct coll_step *st = &r->s.step[i];
+	const struct coll_step *st = &schedule_of(r)->step[i];
 	switch (st->kind) {
 	case COLL_STEP_SEND:
 		return st->from.len < a->lent_min || a->done[me][st->peer] >= r->want[i];
@@ -91,7 +140,7 @@ static bool
 step_on(struct eval_app *a, uint32_t me, uint32_t i)
 {
 	struct eval_app_rank *r = &a->rank[me];
-	const struct coll_step *st = &r->s.step[i];
+	const struct coll_step *st = &schedule_of(r)->step[i];
 	if (!r->started[i]) {
 		if (!may_start(r, st))
 			return false;
@@ -100,7 +149,7 @@ step_on(struct eval_app *a, uint32_t me, uint32_t i)
 			r->want[i] = ++r->expected[st->peer];
 		if (st->kind == COLL_STEP_SEND) {
 			r->want[i] = ++r->sent[st->peer];
-			a->send(a->user, me, st->peer);
+			a->send(a->user, me, st->peer, st->from.len);
 		}
 	}
 	if (r->complete[i] || !is_complete(a, me, i))
@@ -110,30 +159,72 @@ step_on(struct eval_app *a, uint32_t me, uint32_t i)
 	return true;
 }
 
+static void
+begin_schedule(struct eval_app_rank *r)
+{
+	uint32_t steps = schedule_of(r)->steps;
+
+	memset(r->started, 0, steps * sizeof *r->started);
+	memset(r->complete, 0, steps * sizeof *r->complete);
+	r->left = steps;
+	r->running = true;
+}
+
+/* Computes, or runs the schedule at once. */
+static void
+begin_phase(struct eval_app *a, uint32_t me)
+{
+	struct eval_app_rank *r = &a->rank[me];
+
+	r->running = false;
+	if (r->phase[r->at].compute_ns)
+		a->compute(a->user, me, r->phase[r->at].compute_ns);
+	else
+		begin_schedule(r);
+}
+
 void
 eval_app_begin(struct eval_app *a, uint32_t me)
 {
-	struct eval_app_rank *r = &a->rank[me];
-	memset(r->started, 0, r->s.steps * sizeof *r->started);
-	memset(r->complete, 0, r->s.steps * sizeof *r->complete);
-	r->left = r->s.steps;
-	r->running = true;
+	a->rank[me].at = 0;
+	begin_phase(a, me);
 	eval_app_progress(a, me);
+}
+
+void
+eval_app_computed(struct eval_app *a, uint32_t me)
+{
+	begin_schedule(&a->rank[me]);
+	eval_app_progress(a, me);
+}
+
+static bool
+run_schedule(struct eval_app *a, uint32_t me)
+{
+	struct eval_app_rank *r = &a->rank[me];
+	bool any = true;
+
+	while (any && r->left) {
+		any = false;
+		for (uint32_t i = 0; i < schedule_of(r)->steps; i++)
+			any |= step_on(a, me, i);
+	}
+	return !r->left;
 }
 
 void
 eval_app_progress(struct eval_app *a, uint32_t me)
 {
 	struct eval_app_rank *r = &a->rank[me];
-	bool any = true;
-	while (any && r->running && r->left) {
-		any = false;
-		for (uint32_t i = 0; i < r->s.steps; i++)
-			any |= step_on(a, me, i);
-	}
-	if (!r->running || r->left)
+
+	while (r->running && run_schedule(a, me)) {
+		if (++r->at < r->phases) {
+			begin_phase(a, me);
+			continue;
+		}
+		uint32_t it = r->iteration++;
+		r->running = false;
+		a->ended(a->user, me, it, ++a->ended_by[it] == a->n);
 		return;
-	uint32_t it = r->iteration++;
-	r->running = false;
-	a->ended(a->user, me, it, ++a->ended_by[it] == a->n);
+	}
 }

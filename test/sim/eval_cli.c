@@ -40,7 +40,8 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 	    number(arg, "loss_ppm", &n->loss_ppm) || number(arg, "warm", &n->warm) ||
 	    number(arg, "iterations", &n->iterations) || number(arg, "bytes", &c->bytes) ||
 	    number(arg, "datalen", &c->datalen) || number(arg, "seed", &c->seed) ||
-	    word(arg, "algorithm", &c->algorithm))
+	    number(arg, "eager", &c->eager) || word(arg, "algorithm", &c->algorithm) ||
+	    word(arg, "pattern", &c->pattern) || word(arg, "kernel", &c->kernel))
 		return true;
 	if (number(arg, "vary_pc", &x))
 		c->vary_pc = (uint32_t)x;
@@ -48,6 +49,8 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 		c->credit = (uint32_t)x;
 	else if (number(arg, "pause_us", &x))
 		c->pause_ns = x * BASE_US_NS;
+	else if (number(arg, "compute_us", &x))
+		c->compute_ns = x * BASE_US_NS;
 	else if (number(arg, "verbose", &x))
 		c->verbose = x != 0;
 	else if (number(arg, "one_side", &x))

@@ -220,7 +220,11 @@ eval_bound(const struct eval_conf *c, const struct eval_app *a)
 			uint32_t sc = s / c->ranks, dc = d / c->ranks;
 			if (sc == dc)
 				continue;
-			uint64_t b = wire_bytes(c, a->bytes[s][d]);
+			uint64_t b = 0;
+			for (uint32_t i = 0; i < a->pair[s][d].n; i++)
+				b += wire_bytes(c, a->pair[s][d].bytes[i]);
+			if (!b)
+				continue;
 			smallest = b < smallest ? b : smallest;
 			out[s] += b;
 			wide[sc] += b;

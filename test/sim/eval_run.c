@@ -1,4 +1,5 @@
-/* All-to-all calls of all processes, by Suci (real lib/suci, lib/relay) or by TCP. */
+/* All-to-all calls of all processes, or the phases of a kernel, by Suci (real lib/suci, lib/relay)
+ * or by TCP. */
 #include "eval.h"
 
 #include "away.h"
@@ -10,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EAGER	   65536u /* libmpi: longer ones are lent until they are acknowledged */
-#define HELD_MAX   4096u  /* LMPI_HELD_MAX */
-#define DIRECT_HDR 64u	  /* sizeof(struct lmpi_hdr) */
+#define HELD_MAX   4096u /* LMPI_HELD_MAX */
+#define DIRECT_HDR 64u	 /* sizeof(struct lmpi_hdr) */
 #define EVENTS_MAX 2000000000ull
 
 /* What a blocking call leaves behind, see libmpi/transport/net.c. */
@@ -43,6 +43,7 @@ eval_conf_default(struct eval_conf *c)
 				.cc = SUCI_CC_CUBIC,
 				.bytes = 1024,
 				.datalen = 65536,
+				.eager = 65536,
 				.warm = 3,
 				.iterations = 4,
 				.seed = 0x5eed};
@@ -215,22 +216,52 @@ over(void *who)
 	return ((const struct run *)who)->over;
 }
 
+static void
+computed(struct sim *s, void *who, uint64_t rank)
+{
+	struct run *r = who;
+
+	if (r->w)
+		lmpi_away_back(&r->caller[rank].away, s->now_ns);
+	eval_app_computed(&r->app, (uint32_t)rank);
+	drive(r, (uint32_t)rank);
+}
+
+/* Not from inside a call of lib/suci. */
+static void
+go_away(struct sim *s, void *who, uint64_t rank)
+{
+	(void)s;
+	if (((struct run *)who)->w)
+		leave(who, (uint32_t)rank);
+}
+
+static void
+compute(void *user, uint32_t rank, uint64_t ns)
+{
+	struct run *r = user;
+
+	sim_at(r->s, r->s->now_ns, go_away, r, rank);
+	sim_at(r->s, r->s->now_ns + ns, computed, r, rank);
+}
+
 /* Mean b, each pair up to vary_pc more or less. */
 static void
-draw_bytes(struct run *r)
+draw_bytes(const struct run *r, uint64_t bytes[EVAL_RANKS][EVAL_RANKS])
 {
 	struct base_prng p = base_prng_seed(r->c->seed ^ 0xa11);
 	uint64_t span = r->c->bytes * r->c->vary_pc / 100;
 	for (uint32_t a = 0; a < r->app.n; a++)
 		for (uint32_t b = 0; b < r->app.n; b++)
-			r->app.bytes[a][b] = r->c->bytes - span + base_prng_below(&p, 2 * span + 1);
+			bytes[a][b] = r->c->bytes - span + base_prng_below(&p, 2 * span + 1);
 }
 
 /* ---- over Suci ---- */
 
 static void
-suci_send(void *user, uint32_t src, uint32_t dst)
+suci_send(void *user, uint32_t src, uint32_t dst, uint64_t bytes)
 {
+	(void)bytes; /* the stream knows */
 	struct run *r = user;
 	struct stream *st = stream_of(r->w, src, dst);
 	struct end *e = &r->w->end[src];
@@ -307,14 +338,24 @@ eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 }
 
 struct sizes {
-	uint64_t bytes;
+	const struct eval_pair *pair;
+	uint64_t header;
 };
 
 static uint64_t
-same(void *arg, uint32_t i)
+size_of(void *arg, uint32_t i)
 {
-	(void)i;
-	return ((const struct sizes *)arg)->bytes;
+	const struct sizes *s = arg;
+	return s->pair->bytes[i % s->pair->n] + s->header;
+}
+
+static bool
+has_lent(const struct eval_pair *p, uint64_t eager)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->bytes[i] > eager)
+			return true;
+	return false;
 }
 
 static void
@@ -322,14 +363,15 @@ make_streams(struct run *r)
 {
 	for (uint32_t a = 0; a < r->app.n; a++)
 		for (uint32_t b = 0; b < r->app.n; b++) {
-			if (a == b)
+			const struct eval_pair *pair = &r->app.pair[a][b];
+			if (!pair->n)
 				continue;
 			bool direct = world_same_cluster(r->w, a, b);
-			struct sizes x = {r->app.bytes[a][b] +
-					  (direct ? DIRECT_HDR : IMPI_PACKET_BYTES)};
-			struct stream *st = world_stream(r->w, a, b, r->app.iterations, same, &x);
+			struct sizes x = {pair, direct ? DIRECT_HDR : IMPI_PACKET_BYTES};
+			struct stream *st =
+				world_stream(r->w, a, b, r->app.iterations * pair->n, size_of, &x);
 			st->outstanding_max = UINT32_MAX;
-			st->wait = r->app.bytes[a][b] > EAGER; /* its sender waits */
+			st->wait = has_lent(pair, r->c->eager); /* its sender waits */
 			st->manual = true;
 		}
 }
@@ -351,7 +393,7 @@ finish(struct run *r, struct eval_result *o)
 }
 
 static void
-run_suci(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
+run_suci(struct run *r, struct eval_result *o)
 {
 	struct world_conf wc;
 	eval_world_conf(r->c, &wc);
@@ -362,7 +404,6 @@ run_suci(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
 	eval_wire_suci(&r->net, r->w);
 	r->app.send = suci_send;
 	make_streams(r);
-	eval_app_new(&r->app, r->c->algorithm, r->c->vary_pc != 0, cluster_of);
 	world_start(r->w);
 	sim_at(r->s, r->s->now_ns + 200 * BASE_MS_NS, begin_all, r, 0);
 	sim_run(r->s, r->s->now_ns + 600 * BASE_S_NS, over, r);
@@ -383,10 +424,10 @@ run_suci(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
 /* ---- over TCP ---- */
 
 static void
-kernel_send(void *user, uint32_t src, uint32_t dst)
+kernel_send(void *user, uint32_t src, uint32_t dst, uint64_t bytes)
 {
 	struct run *r = user;
-	tcp_send(r->tcp, src, dst, r->app.bytes[src][dst] + IMPI_PACKET_BYTES);
+	tcp_send(r->tcp, src, dst, bytes + IMPI_PACKET_BYTES);
 }
 
 static void
@@ -406,7 +447,7 @@ kernel_done(void *user, uint32_t src, uint32_t dst)
 }
 
 static void
-run_tcp(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
+run_tcp(struct run *r, struct eval_result *o)
 {
 	struct tcp_net_conf tc = {
 		.nodes = r->app.n, .on_placed = kernel_placed, .on_done = kernel_done, .user = r};
@@ -415,7 +456,6 @@ run_tcp(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
 	r->app.send = kernel_send;
 	/* write() returns when the socket's buffer has it. */
 	r->app.lent_min = UINT64_MAX;
-	eval_app_new(&r->app, r->c->algorithm, r->c->vary_pc != 0, cluster_of);
 	sim_at(r->s, r->s->now_ns, begin_all, r, 0);
 	sim_run(r->s, r->s->now_ns + 600 * BASE_S_NS, over, r);
 	SIM_CHECK(r->s, r->over, "not complete after 600 s of virtual time");
@@ -428,6 +468,22 @@ run_tcp(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
 	o->virtual_ns = r->s->now_ns;
 	tcp_net_free(r->tcp);
 	sim_free(r->s);
+}
+
+static bool
+make_app(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
+{
+	static uint64_t bytes[EVAL_RANKS][EVAL_RANKS];
+	const char *why = NULL;
+
+	if (!r->c->pattern) {
+		draw_bytes(r, bytes);
+		eval_app_alltoall(&r->app, r->c->algorithm, r->c->vary_pc != 0, bytes, cluster_of);
+	} else if (!eval_app_kernel(&r->app, r->c, cluster_of, &why)) {
+		snprintf(o->why, sizeof o->why, "%s: %s", r->c->pattern, why);
+		sim_free(r->s);
+	}
+	return !why;
 }
 
 void
@@ -447,16 +503,18 @@ eval_alltoall(const struct eval_conf *c, struct eval_result *o)
 	r->net = (struct eval_net){.c = c, .s = r->s};
 	r->app.n = c->clusters * c->ranks;
 	r->app.iterations = c->warm + c->iterations;
-	r->app.lent_min = EAGER + 1;
+	r->app.lent_min = c->eager + 1;
 	r->app.ended = ended;
 	r->app.user = r;
 	for (uint32_t i = 0; i < r->app.n; i++)
 		cluster_of[i] = i / c->ranks;
-	draw_bytes(r);
-	if (c->transport == EVAL_TCP)
-		run_tcp(r, cluster_of, o);
+	r->app.compute = compute;
+	if (!make_app(r, cluster_of, o))
+		o->ok = false;
+	else if (c->transport == EVAL_TCP)
+		run_tcp(r, o);
 	else
-		run_suci(r, cluster_of, o);
+		run_suci(r, o);
 	eval_app_free(&r->app);
 	free(r);
 }
