@@ -163,15 +163,25 @@ transmit_tx(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uin
 		suci_pmtu_sent(p, suci_rec_len(p, r));
 }
 
+/* Who has lost a sealed path answers nothing that is shorter than its RESET, and all that is
+ * missing may be.  So each other probe that nobody answers is long enough, and so is a question
+ * after a RESET. */
+static bool
+must_be_long(const struct suci_path *p)
+{
+	return p->seal &&
+	       (p->seal->want_challenge || (p->loss.probes >= 2 && p->loss.probes % 2 == 0));
+}
+
 /* A probe timeout or a keepalive: the oldest segment again, or a bare probe. */
 static void
 transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suci_out *out)
 {
 	bool unanswered = outstanding(p) > 0;
 	uint64_t due_ns = p->sent.due_ns;
-	bool doubt = unanswered && suci_pmtu_doubt(p);
+	bool doubt = unanswered && suci_pmtu_doubt(p), bare = doubt || must_be_long(p);
 	p->loss.probe_due = false;
-	if (p->sent.lost.head != NONE && !doubt) {
+	if (p->sent.lost.head != NONE && !bare) {
 		uint32_t i = p->frag.on ? suci_frag_lost(ep, p) : p->sent.lost.head;
 		if (!p->frag.on)
 			suci_rec_detach(ep, p, i);
@@ -180,7 +190,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 			return;
 		}
 	}
-	for (uint32_t i = doubt ? NONE : p->sent.flight.head, next; i != NONE; i = next) {
+	for (uint32_t i = bare ? NONE : p->sent.flight.head, next; i != NONE; i = next) {
 		next = ep->rec[i].link.next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
