@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "lmpi_no_light.h"
+#include "lmpi_no_others.h"
 #include "lmpi_no_survivors.h"
 #include "lmpi_no_windows.h"
 #include "rma.h"
