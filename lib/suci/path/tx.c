@@ -165,11 +165,11 @@ transmit_tx(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uin
 
 /* Who has lost a sealed path answers nothing that is shorter than its RESET, and all that is
  * missing may be.  So each other probe that nobody answers is long enough, and so is a question
- * after a RESET. */
+ * after a RESET.  A full window has no room for one more. */
 static bool
-must_be_long(const struct suci_path *p)
+must_be_long(const struct suci *ep, const struct suci_path *p)
 {
-	return p->seal &&
+	return p->seal && p->sent.in_flight < ep->conf.limits.window_max &&
 	       (p->seal->want_challenge || (p->loss.probes >= 2 && p->loss.probes % 2 == 0));
 }
 
@@ -179,7 +179,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 {
 	bool unanswered = outstanding(p) > 0;
 	uint64_t due_ns = p->sent.due_ns;
-	bool doubt = unanswered && suci_pmtu_doubt(p), bare = doubt || must_be_long(p);
+	bool doubt = unanswered && suci_pmtu_doubt(p), bare = doubt || must_be_long(ep, p);
 	p->loss.probe_due = false;
 	if (p->sent.lost.head != NONE && !bare) {
 		uint32_t i = p->frag.on ? suci_frag_lost(ep, p) : p->sent.lost.head;
