@@ -289,6 +289,15 @@ address_of(struct relays *w, uint32_t i, char out[DATAGRAM_ADDRESS_MAX])
 	assert_int_equal(err, 0);
 }
 
+/* A door behind each relay, and the address of the first. */
+static void
+open_both(struct relays *w, uint32_t doors, char address[DATAGRAM_ADDRESS_MAX])
+{
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, doors, REALM);
+	address_of(w, 0, address);
+}
+
 static void
 send_relayed(struct relays *w, uint32_t i, int64_t id, const char *text)
 {
@@ -338,9 +347,7 @@ blocks_cross_two_relays(void **state)
 	size_t len = 300000;
 	uint8_t *out = malloc(len), *in = malloc(len);
 	assert_true(out && in);
-	open_behind(w, 0, 0, 4, REALM);
-	open_behind(w, 1, 1, 4, REALM);
-	address_of(w, 0, address);
+	open_both(w, 4, address);
 	int64_t there = datagram_open_at(w->k.s[1], address);
 	send_relayed(w, 1, there, "question");
 	int64_t from = expect_relayed(w, 0, "question");
@@ -368,9 +375,7 @@ both_open_each_other(void **state)
 	(void)state;
 	struct relays *w = make_relays();
 	char a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX];
-	open_behind(w, 0, 0, 4, REALM);
-	open_behind(w, 1, 1, 4, REALM);
-	address_of(w, 0, a);
+	open_both(w, 4, a);
 	address_of(w, 1, b);
 	int64_t there = datagram_open_at(w->k.s[1], a);
 	send_relayed(w, 1, there, "one");
@@ -391,9 +396,7 @@ who_left_is_gone(void **state)
 	(void)state;
 	struct relays *w = make_relays();
 	char address[DATAGRAM_ADDRESS_MAX];
-	open_behind(w, 0, 0, 4, REALM);
-	open_behind(w, 1, 1, 4, REALM);
-	address_of(w, 0, address);
+	open_both(w, 4, address);
 	int64_t there = datagram_open_at(w->k.s[1], address);
 	send_relayed(w, 1, there, "in");
 	expect_relayed(w, 0, "in");
@@ -457,9 +460,7 @@ relay_is_replaced(void **state)
 	(void)state;
 	struct relays *w = make_relays();
 	char address[DATAGRAM_ADDRESS_MAX], again[DATAGRAM_ADDRESS_MAX];
-	open_behind(w, 0, 0, 4, REALM);
-	open_behind(w, 1, 1, 4, REALM);
-	address_of(w, 0, address);
+	open_both(w, 4, address);
 	int64_t there = datagram_open_at(w->k.s[1], address);
 	send_relayed(w, 1, there, "in");
 	expect_relayed(w, 0, "in");
@@ -490,9 +491,7 @@ doors_are_bounded(void **state)
 	struct relays *w = make_relays();
 	char address[DATAGRAM_ADDRESS_MAX], text[DOOR_TEXT_MAX];
 	struct door_address a;
-	open_behind(w, 0, 0, 4, REALM);
-	open_behind(w, 1, 1, 64, REALM);
-	address_of(w, 0, address);
+	open_both(w, 64, address);
 	int64_t good = datagram_open_at(w->k.s[1], address);
 	send_relayed(w, 1, good, "in");
 	expect_relayed(w, 0, "in");
