@@ -50,7 +50,7 @@ void lmpi_shm_awake(void);
  * the caches: two or three times as fast as the system call that reads the sender's memory.
  * With more processes messages of 16 KiB and more were up to ten times slower so, and with one CPU
  * for two a stream of them three times.  These are what holds where nothing was measured. */
-#define LMPI_SHM_EAGER_MAX	8192
+#define LMPI_SHM_EAGER_MAX	(12u << 10)
 #define LMPI_SHM_EAGER_WIDE_MAX (40u << 10)
 uint64_t lmpi_shm_eager_max(void);
 /* Shorter ones are not worth telling the sender to help. */

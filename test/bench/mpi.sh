@@ -12,6 +12,8 @@
 #   STARTS (3)       of a job, if it does not begin
 #   RANKS ("2 4 8")  of the collectives      MTUS ("1500 9000")  WHERE ("shm $MTUS")
 #   PEERS ("mpich openmpi"); "before" is libmpi as in the file BEFORE, a libmpi_abi.so.1
+#   OURS_ENV ("")    variables of ours alone; OURS_ENV="LIBMPI_PIECE=32768" PEERS=before shows what a
+#                    wrong guess costs, if BEFORE is the same library
 #   PAIR, COLL       rows of pairs, of collectives: WHAT:BYTES, see mpibench.c
 #
 set -u
@@ -49,6 +51,8 @@ compiled() {
 launcher() {
 	local run program=("$out/mpibench-$1")
 	[ "$1" != before ] || program=(env LD_PRELOAD="$BEFORE" "${program[@]}")
+	# shellcheck disable=SC2206
+	[ "$1" != ours ] || program=(env ${OURS_ENV:-} "${program[@]}")
 	peers_run "$1" "$2" "$3"
 	{
 		echo '#!/bin/sh'

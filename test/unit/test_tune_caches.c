@@ -59,7 +59,7 @@ defaults_are_believed(void **state)
 	static const struct {
 		enum tune_value i;
 		uint64_t x;
-	} of[] = {{TUNE_EAGER_NODE, 8192}, {TUNE_EAGER_WIDE, 40960}, {TUNE_EAGER_NET, 65536},
+	} of[] = {{TUNE_EAGER_NODE, 12288}, {TUNE_EAGER_WIDE, 40960}, {TUNE_EAGER_NET, 65536},
 		  {TUNE_SHARE, 40960},	   {TUNE_PIECE, 65536},	     {TUNE_ACK, 32},
 		  {TUNE_RUN, 30},	   {TUNE_FRAGMENT, 65536}};
 	for (unsigned m = 0; m < 7; m++)
@@ -94,13 +94,15 @@ forged(void **state)
 		uint64_t x;
 		bool lies;
 	} of[] = {{TUNE_EAGER_WIDE, 512, true},
-		  {TUNE_EAGER_WIDE, 8191, true},
-		  {TUNE_EAGER_WIDE, 8192, false},
+		  {TUNE_EAGER_WIDE, 32767, true},
+		  {TUNE_EAGER_WIDE, 32768, false},
 		  {TUNE_EAGER_NODE, 512, true},
-		  {TUNE_EAGER_NODE, 4096, false},
-		  {TUNE_EAGER_NET, 1024, true},
+		  {TUNE_EAGER_NODE, 8192, true},
+		  {TUNE_EAGER_NODE, 12288, false},
+		  {TUNE_EAGER_NET, 32768, true},
 		  {TUNE_EAGER_NET, 524288, false},
-		  {TUNE_SHARE, 4194304, true},
+		  {TUNE_SHARE, 131072, true},
+		  {TUNE_SHARE, 65536, false},
 		  {TUNE_SHARE, 16384, false},
 		  {TUNE_PIECE, 4096, true},
 		  {TUNE_PIECE, 32768, false},

@@ -89,7 +89,7 @@
 	       "65536, or what mpitune found",                                                     \
 	       "longest message that goes to another node of this cluster without asking")         \
 	NUMBER(EAGER_NODE, "LIBMPI_EAGER_NODE", "bytes", 40960, 512, 49152,                        \
-	       "40960, 8192 with more than two ranks on the node, or what mpitune found",          \
+	       "40960, 12288 with more than two ranks on the node, or what mpitune found",          \
 	       "longest message that goes to a process of this node through its ring")             \
 	NUMBER(SHARE, "LIBMPI_SHARE", "bytes", 40960, 16384, 4194304,                              \
 	       "40960, or what mpitune found",                                                     \
