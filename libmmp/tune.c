@@ -1,5 +1,5 @@
-/* MP_tune: the tuner of lib/tune over a path.  The lower rank leads: it orders a turn, sends, and
- * gets as much back; then both have the same settings.  All of it is in the stream of barriers, so
+/* MP_tune: the tuner of lib/tune over a path.  The lower rank leads: it orders a turn, sends a
+ * burst and gets 4 bytes back, as mmp-perf's bursts do; then both have the same settings.  All of it is in the stream of barriers, so
  * receives of the program never see it. */
 #include "private.h"
 
@@ -72,10 +72,12 @@ apply(struct session *s, const struct order *o)
 		atomic_store_explicit(&s->m->run, (uint32_t)o->run, memory_order_relaxed);
 }
 
-/* Receive o->passes messages, WINDOW of them posted ahead; so many are posted by now. */
+/* Receive o->passes messages, WINDOW of them posted ahead. */
 static int
-receive_pass(struct session *s, const struct order *o, uint32_t h[WINDOW], uint64_t posted)
+receive_pass(struct session *s, const struct order *o)
 {
+	uint32_t h[WINDOW];
+	uint64_t posted = 0;
 	int err = 0;
 	for (uint64_t i = 0; i < o->passes && !err; i++) {
 		while (posted < o->passes && posted < i + WINDOW) {
@@ -101,15 +103,13 @@ send_pass(struct session *s, const struct order *o)
 static int
 lead_tuning(struct session *s, struct order *o, uint64_t *ns)
 {
-	uint32_t h[WINDOW];
-	uint64_t posted = 0;
+	uint32_t word;
 	if (send_figures(s, TAG_ORDER, o, sizeof *o))
 		return -1;
 	apply(s, o);
-	for (; posted < o->passes && posted < WINDOW; posted++)
-		h[posted] = post(s, TAG_DATA, s->buf + posted * o->bytes, o->bytes);
+	uint32_t in = post(s, TAG_DATA, &word, sizeof word);
 	uint64_t start = suci_udp_now_ns();
-	if (send_pass(s, o) || receive_pass(s, o, h, posted))
+	if (send_pass(s, o) || finish_tuning(s, in))
 		return -1;
 	*ns = suci_udp_now_ns() - start;
 	return 0;
@@ -164,7 +164,7 @@ measure_pair(struct session *s, const struct tuner_conf *conf, struct order *o)
 		if (lead_tuning(s, o, &ns))
 			return -1;
 		s->pass_ns[at] = ns / o->passes;
-		tuner_tell(&s->t, 2 * o->passes * o->bytes, ns, suci_udp_now_ns());
+		tuner_tell(&s->t, o->passes * o->bytes, ns, suci_udp_now_ns());
 	}
 	return 0;
 }
@@ -187,7 +187,7 @@ rates(struct session *s, struct order *o, uint64_t pass_ns)
 		if (lead_tuning(s, o, &ns))
 			return -1;
 		rate[i & 1][i / 2] =
-			(uint64_t)((double)(2 * o->passes * o->bytes) * 1e9 / (double)ns);
+			(uint64_t)((double)(o->passes * o->bytes) * 1e9 / (double)ns);
 	}
 	for (uint32_t k = 0; k < 2; k++)
 		qsort(rate[k], RATES, sizeof rate[k][0], by_value);
@@ -239,7 +239,7 @@ run_leader(struct session *s, double seconds, struct order *o)
 static int
 run_follower(struct session *s, struct order *o)
 {
-	uint32_t h[WINDOW];
+	const uint32_t word = 0;
 	for (;;) {
 		memset(o, 0, sizeof *o);
 		if (finish_tuning(s, post(s, TAG_ORDER, o, sizeof *o)))
@@ -249,7 +249,7 @@ run_follower(struct session *s, struct order *o)
 		if (o->what > RESULT || o->bytes > MESSAGE || o->passes > PASSES || !o->passes)
 			return mmp_fail(EPROTO, "rank %u orders what cannot be", s->peer);
 		apply(s, o);
-		if (receive_pass(s, o, h, 0) || send_pass(s, o))
+		if (receive_pass(s, o) || send_figures(s, TAG_DATA, &word, sizeof word))
 			return -1;
 	}
 }
