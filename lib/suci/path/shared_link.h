@@ -1,5 +1,5 @@
 /* shared_link.h - many busy paths of one endpoint that are held to share a link:
- * doc/performance.md, All-to-all. */
+ * doc/engineering-log.md, All-to-all. */
 #ifndef SUCI_SHARED_LINK_H
 #define SUCI_SHARED_LINK_H
 
