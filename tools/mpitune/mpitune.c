@@ -282,6 +282,18 @@ measure(uint32_t seconds, bool dry)
 
 /* ---- showing it ---- */
 
+/* 0: what the collective or the driver takes by itself. */
+static void
+show_use(const char *cvar)
+{
+	uint64_t v = value_of(cvar);
+
+	if (v)
+		printf(" %s=%llu", cvar, (unsigned long long)v);
+	else
+		printf(" %s=default", cvar);
+}
+
 static void
 show_row(const struct tune_key *k, const struct tune_values *v)
 {
@@ -326,11 +338,9 @@ show(void)
 		show_row(&s.entry[i].key, &s.entry[i].values);
 	printf("libmpi uses:");
 	for (uint32_t i = 0; i < node_nknobs; i++)
-		printf(" %s=%llu", node_knobs[i].cvar,
-		       (unsigned long long)value_of(node_knobs[i].cvar));
+		show_use(node_knobs[i].cvar);
 	for (uint32_t i = 0; i < net_nknobs; i++)
-		printf(" %s=%llu", net_knobs[i].cvar,
-		       (unsigned long long)value_of(net_knobs[i].cvar));
+		show_use(net_knobs[i].cvar);
 	printf("\n");
 	return r == TUNE_FILE_REFUSED;
 }
