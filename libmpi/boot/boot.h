@@ -35,6 +35,18 @@ struct lmpi_boot {
 	int universe_size, appnum; /* -1 unknown */
 	char node_name[256];
 };
+/* Who starts processes in place of a launcher that speaks PMIx: these are called by the functions
+ * of the same names then. */
+struct lmpi_launcher {
+	int (*init)(struct lmpi_boot *b);
+	int (*put)(const char *key, const void *data, size_t len);
+	int (*fence)(bool collect, void (*progress)(void));
+	int (*get)(uint32_t rank, const char *key, void **data, size_t *len);
+	void (*node_of)(uint32_t rank, char name[64]);
+	void (*abort)(int code, const char *why);
+	void (*fini)(void);
+};
+extern const struct lmpi_launcher *lmpi_launcher; /* NULL: PMIx */
 int lmpi_boot_init(struct lmpi_boot *b);
 /* Publish bytes under key; visible to others after the next fence. */
 int lmpi_boot_put(const char *key, const void *data, size_t len);

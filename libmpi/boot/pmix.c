@@ -22,6 +22,7 @@ static struct {
 	void (*report)(const char *text, uint32_t rank);
 	const char *as;
 } g = {.as = "libmpi"};
+const struct lmpi_launcher *lmpi_launcher;
 
 void
 lmpi_boot_as(const char *library)
@@ -99,6 +100,10 @@ get_string(pmix_rank_t rank, const char *key)
 void
 lmpi_boot_node_of(uint32_t rank, char name[64])
 {
+	if (lmpi_launcher) {
+		lmpi_launcher->node_of(rank, name);
+		return;
+	}
 	char *s = g.init ? get_string(rank, PMIX_HOSTNAME) : NULL;
 	snprintf(name, 64, "%s", s ? s : "");
 	free(s);
@@ -179,6 +184,8 @@ lmpi_boot_init(struct lmpi_boot *b)
 
 	g.main_thread = pthread_self();
 	*b = (struct lmpi_boot){.universe_size = -1, .appnum = -1};
+	if (lmpi_launcher)
+		return lmpi_launcher->init(b);
 	/* Without a launcher's marks PMIx would look for one on the machine. */
 	if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) {
 		warn_of_step();
@@ -212,6 +219,8 @@ lmpi_boot_put(const char *key, const void *data, size_t len)
 	pmix_value_t v;
 	pmix_status_t rc;
 
+	if (lmpi_launcher)
+		return lmpi_launcher->put(key, data, len);
 	if (!g.init)
 		return 0;
 	memset(&v, 0, sizeof v);
@@ -240,6 +249,8 @@ lmpi_boot_fence(bool collect, void (*progress)(void))
 	bool yes = true;
 	pmix_status_t rc;
 
+	if (lmpi_launcher)
+		return lmpi_launcher->fence(collect, progress);
 	if (!g.init)
 		return 0;
 	atomic_store(&state, 0);
@@ -266,6 +277,8 @@ lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len)
 	pmix_value_t *v = NULL;
 	pmix_status_t rc;
 
+	if (lmpi_launcher)
+		return lmpi_launcher->get(rank, key, data, len);
 	PMIX_LOAD_PROCID(&p, g.self.nspace, rank);
 	rc = PMIx_Get(&p, key, NULL, 0, &v);
 	if (rc != PMIX_SUCCESS)
@@ -337,6 +350,8 @@ lmpi_boot_tell_met(void)
 void
 lmpi_boot_abort(int code, const char *why)
 {
+	if (lmpi_launcher)
+		lmpi_launcher->abort(code, why);
 	if (!g.init)
 		return;
 	/* The launcher may be gone: do not wait for its answer for ever. */
@@ -353,6 +368,8 @@ lmpi_boot_launched(void)
 void
 lmpi_boot_fini(void)
 {
+	if (lmpi_launcher)
+		lmpi_launcher->fini();
 	if (!g.init)
 		return;
 	g.init = false;

@@ -56,7 +56,14 @@ int
 lmpi_leave_failed(struct lmpi_call *call, int code)
 {
 	MPI_Errhandler handler = handler_of(call);
+	int of_epoch = lmpi_epoch_code != NULL ? lmpi_epoch_code(call, code) : code;
 
+	if (of_epoch == LMPI_ERR_AGAIN) {
+		lmpi_call_top = call->up;
+		lmpi_unlock();
+		lmpi_epoch_ended(call->fn);
+		return of_epoch;
+	}
 	/* Nobody revokes these: their own communicator is void, for a process has failed. */
 	if (code == LMPI_ERR_REVOKED && (call->kind == LMPI_ON_WIN || call->kind == LMPI_ON_FILE))
 		code = lmpi_error(LMPI_ERR_PROC_FAILED, "a process that opened it has failed");

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "impl.h"
 #include "session.h"
+#include "sp.h"
 #include "survive.h"
 #include "type.h"
 
@@ -43,6 +44,7 @@ bring_up(void)
 	if (rc)
 		return lmpi_error(rc, "out of memory");
 	lmpi_ft_init();
+	lmpi_sp_init();
 	up = true;
 	return lmpi_parent_meet();
 }

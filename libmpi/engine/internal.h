@@ -69,6 +69,8 @@ void lmpi_recv_waited(void);
 /* --- survive.c of start */
 int lmpi_survive_start(void); /* an error class */
 void lmpi_survive_stop(void);
+/* The epoch is over, for a cluster that goes on (epoch.h): all other processes are lost. */
+void lmpi_end_epoch(void);
 /* Process world has gone.  Any thread.  True: this job survives it, and the next turn of the loop
  * sees to it; false: nothing has happened. */
 extern bool (*lmpi_outlive)(uint32_t world);

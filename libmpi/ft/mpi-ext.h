@@ -5,6 +5,8 @@
  *	MPIX_ERR_PROC_FAILED_PENDING	a receive from any source goes on, but a process has failed
  *					that was not acknowledged
  *	MPIX_ERR_REVOKED		the communicator was revoked
+ *	MPIX_ERR_AGAIN			under mpispd: a rank went to another process; what was under way
+ *					is undefined and is to be done again
  * Names    MPI_ aliases are of calls that the MPI Forum has taken.
  * Manual   doc/changing-jobs.md. */
 #ifndef MPI_EXT_H
@@ -15,6 +17,7 @@
 #define MPIX_ERR_PROC_FAILED	     16129
 #define MPIX_ERR_PROC_FAILED_PENDING 16130
 #define MPIX_ERR_REVOKED	     16131
+#define MPIX_ERR_AGAIN		     16132
 #define MPI_ERR_PROC_FAILED	     MPIX_ERR_PROC_FAILED
 #define MPI_ERR_PROC_FAILED_PENDING  MPIX_ERR_PROC_FAILED_PENDING
 #define MPI_ERR_REVOKED		     MPIX_ERR_REVOKED
@@ -35,6 +38,13 @@ int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int MPIX_Comm_failure_ack(MPI_Comm comm);
 int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+
+/* Under mpispd (doc/sp.md): leave what is broken and join the others again.  broken is
+ * MPI_COMM_WORLD, and so is same_size: all ranks are there, with new processes for those that
+ * died.  Collective over all of them, but for a new process, whose MPI_Init has done it: there it
+ * returns at once.  i_am_new: this process has taken a rank over, and has not called it before.
+ * Requests that waited for others are over; other communicators, windows and files are void. */
+int MPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new);
 
 int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);

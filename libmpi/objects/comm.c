@@ -266,6 +266,38 @@ lmpi_comm_init(void)
 	return MPI_SUCCESS;
 }
 
+static void
+drop_slots(struct lmpi_comm *c)
+{
+	for (int i = 0; i < LMPI_COMM_SLOTS; i++) {
+		if (c->slot[i] != NULL)
+			c->slot[i]->drop(c->slot[i], c);
+		c->slot[i] = NULL;
+	}
+}
+
+int
+lmpi_comm_renew(void)
+{
+	struct lmpi_comm *w = lmpi_comm_world;
+
+	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
+		c->acked = 0;
+		if (c == w || c == lmpi_comm_self)
+			continue;
+		lmpi_void(c->cid);
+		if (c->local != NULL)
+			lmpi_void(c->local->cid);
+	}
+	drop_slots(w);
+	w->coll_seq = 0;
+	w->cids_left = 0;
+	free((void *)(uintptr_t)w->near.of);
+	w->near = (struct coll_locality){0};
+	find_near(w);
+	return MPI_SUCCESS;
+}
+
 void
 lmpi_comm_fini(void)
 {

@@ -15,6 +15,8 @@
 _Thread_local struct lmpi_call *lmpi_call_top;
 volatile enum lmpi_state lmpi_state;
 int lmpi_last_used_code = MPI_ERR_LASTCODE;
+int (*lmpi_epoch_code)(const struct lmpi_call *call, int code);
+void (*lmpi_epoch_ended)(const char *fn);
 
 static _Thread_local struct {
 	int code;
@@ -96,6 +98,7 @@ static const struct {
 	{LMPI_ERR_PROC_FAILED, "MPIX_ERR_PROC_FAILED"},
 	{LMPI_ERR_PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING"},
 	{LMPI_ERR_REVOKED, "MPIX_ERR_REVOKED"},
+	{LMPI_ERR_AGAIN, "MPISP_ERR_AGAIN"},
 };
 
 static const struct {
@@ -162,6 +165,7 @@ static const struct {
 	{LMPI_ERR_PROC_FAILED, "a process has failed"},
 	{LMPI_ERR_PROC_FAILED_PENDING, "a process has failed, the receive goes on"},
 	{LMPI_ERR_REVOKED, "the communicator was revoked"},
+	{LMPI_ERR_AGAIN, "a rank went to another process, this is to be done again"},
 	{MPI_ERR_RMA_FLAVOR, "wrong kind of window for this call"},
 };
 

@@ -1,5 +1,5 @@
 # Start and end of a process; built by ../module.mk.
-$(call lmpi_room,start,ENGINE,transport boot engine)
+$(call lmpi_room,start,ENGINE,epoch transport boot engine)
 
 $(call unit,test_lmpi_memory,test/unit/test_lmpi_memory.c,lmpi_surface lmpi_engine)
 $(B)/test/unit/test_lmpi_memory.o: | $(LMPI_GEN)/stamp

@@ -4,6 +4,9 @@
 #include "light.h"
 
 #include "boot.h"
+#include "end.h"
+#include "epoch.h"
+#include "join.h"
 #include "transport.h"
 
 #include "base/bytes.h"
@@ -265,6 +268,7 @@ host_and_client(struct start *s)
 	uint32_t r = 0;
 
 	lmpi_world.client_first = UINT32_MAX;
+	lmpi_world.client_size = 0;
 	for (uint32_t h = 0; h < s->job.nhosts; h++) {
 		for (uint32_t i = 0; i < s->job.host[h].nprocs; i++, r++) {
 			s->proc[r].host = h;
@@ -631,8 +635,10 @@ connect_foreign(struct start *s)
 static int
 start_engine(struct start *s)
 {
-	int err = lmpi_boot_init(&s->boot);
+	int err = lmpi_epoch_join();
 
+	if (!err)
+		err = lmpi_boot_init(&s->boot);
 	if (!err) {
 		/* For messages until the world is known. */
 		lmpi_world.rank = s->boot.rank;
@@ -652,7 +658,9 @@ start_engine(struct start *s)
 		err = get_job(s);
 	if (!err)
 		err = lmpi_boot_fence(true, NULL);
-	lmpi_shm_seal();
+	/* Under mpispd nobody has said yet that he has attached it. */
+	if (!lmpi_sp())
+		lmpi_shm_seal();
 	if (!err)
 		err = read_job(s);
 	if (!err)
@@ -667,8 +675,8 @@ start_engine(struct start *s)
 	return err;
 }
 
-int
-lmpi_engine_init(void)
+static int
+open_engine(bool *launched)
 {
 	struct start s = {0};
 
@@ -683,7 +691,8 @@ lmpi_engine_init(void)
 		err = lmpi_survive_start();
 	}
 	if (!err) {
-		if (s.server || s.boot.launched)
+		lmpi_epoch_inside(true);
+		if (s.server || (s.boot.launched && !lmpi_sp()))
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
 		if (lmpi_survives())
@@ -696,96 +705,21 @@ lmpi_engine_init(void)
 	free(s.host_of);
 	free(s.relay);
 	lmpi_job_free(&s.job);
-	/* The others wait for us in a fence; the launcher ends them. */
-	if (err && s.boot.launched)
-		lmpi_boot_abort(1, "a process could not start its MPI library; see its message");
+	*launched = s.boot.launched;
 	return err;
 }
 
-/* --- end ------------------------------------------------------------------ */
-
-static bool
-engine_drained(void *arg)
-{
-	(void)arg;
-	return eng.sends == 0 && eng.outs == 0 && eng.cancels == 0 && lmpi_tp_drained();
-}
-
-static void
-turn_engine(void)
-{
-	lmpi_progress();
-}
-
-static void
-print_stats(void)
-{
-	static const char *const name[LMPI_REACHES] = {"self", "shm", "direct", "relay", "tcp"};
-
-	for (int i = 0; i < LMPI_REACHES; i++) {
-		if (eng.n.sends[i] || eng.n.recvs[i])
-			fprintf(stderr, "libmpi: [%u] %s sent %llu (%llu bytes) received %llu\n",
-				lmpi_world.rank, name[i], (unsigned long long)eng.n.sends[i],
-				(unsigned long long)eng.n.bytes_sent[i],
-				(unsigned long long)eng.n.recvs[i]);
-	}
-	fprintf(stderr,
-		"libmpi: [%u] unexpected %llu, at most %llu bytes at once; turns %llu sleeps "
-		"%llu\n",
-		lmpi_world.rank, (unsigned long long)eng.n.unexpected,
-		(unsigned long long)eng.n.unexpected_bytes_max,
-		(unsigned long long)lmpi_stats.progress_turns,
-		(unsigned long long)lmpi_stats.sleeps);
-	lmpi_light_print_stats();
-	lmpi_net_print_stats();
-	lmpi_tcp_print_stats();
-}
-
-void
-lmpi_engine_quiesce(void)
-{
-	lmpi_wait_for(engine_drained, NULL);
-	eng.ending = true;
-}
-
 int
-lmpi_engine_fini(void)
+lmpi_engine_init(void)
 {
-	lmpi_wait_for(engine_drained, NULL);
-	/* Relays take the job from all of a client when the process with its server channel ends. */
-	if (lmpi_survives() && lmpi_world.nclients > 1) {
-		lmpi_meet_client();
-		lmpi_wait_for(engine_drained, NULL);
-	}
-	lmpi_tcp_finish();
-	if (lmpi_knob_number(LMPI_KNOB_STATS))
-		lmpi_net_print_paths();
-	/* From here on others may be gone before us. */
-	eng.closing = true;
-	int err = lmpi_survives() ? LMPI_OK : lmpi_boot_fence(false, turn_engine);
-	lmpi_switch_join();
-	lmpi_net_tell_leave(BASE_S_NS);
-	lmpi_control_stop();
-	lmpi_join_fini();
-	if (lmpi_knob_number(LMPI_KNOB_STATS))
-		print_stats();
-	lmpi_loop.up = false;
-	lmpi_survive_stop();
-	lmpi_net_close();
-	lmpi_light_fini();
-	lmpi_tcp_close();
-	lmpi_shm_close();
-	lmpi_bell_close();
-	lmpi_engine_drop(&eng);
-	free(eng.peer);
-	eng.peer = NULL;
-	free(lmpi_route);
-	lmpi_route = NULL;
-	free((void *)(uintptr_t)lmpi_world.proc);
-	lmpi_world.proc = NULL;
-	free((void *)(uintptr_t)lmpi_world.clients);
-	lmpi_world.clients = NULL;
-	lmpi_boot_fini();
+	bool launched = false;
+	int err;
+
+	while ((err = open_engine(&launched)) != LMPI_OK && lmpi_epoch_retry(err))
+		lmpi_close_engine();
+	/* The others wait for us in a fence; the launcher ends them. */
+	if (err && launched)
+		lmpi_boot_abort(1, "a process could not start its MPI library; see its message");
 	return err;
 }
 

@@ -1,5 +1,6 @@
 /* A job that survives deaths: lib/ft with messages of the engine, and who tells it. */
 #include "boot.h"
+#include "epoch.h"
 #include "transports.h"
 
 #include "ft/ft.h"
@@ -169,12 +170,27 @@ note_lost_peer(struct lmpi_engine *e, struct lmpi_peer *peer)
 
 static const struct lmpi_contexts contexts = {find_world, ask_unacked, note_lost_peer};
 
+/* All that waits for others ends. */
+void
+lmpi_end_epoch(void)
+{
+	lmpi_engine_epoch(&eng, 1);
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		if (r != lmpi_world.rank)
+			lmpi_engine_lost(&eng, &eng.peer[r]);
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		if (r != lmpi_world.rank)
+			ft_failed(g.ft, r);
+}
+
 static void
 take_death_news(void)
 {
-	if (eng.in_transport || eng.in_done)
+	if (eng.in_transport || eng.in_done || !g.ft)
 		return;
 	atomic_store(&lmpi_loop.news, false);
+	if (lmpi_sp_over())
+		lmpi_end_epoch();
 	for (uint32_t r = 0; r < lmpi_world.size; r++)
 		if (atomic_load_explicit(&g.gone[r], memory_order_relaxed))
 			ft_failed(g.ft, r);
@@ -198,7 +214,7 @@ lmpi_survive_start(void)
 		return LMPI_ERR_NO_MEM;
 	g.ft = ft_new(lmpi_world.rank, eng.size, &ops, NULL, &memory);
 	eng.ft_handler = hear_frame;
-	if (!lmpi_knob_number(LMPI_KNOB_KEEP_GOING))
+	if (!lmpi_knob_number(LMPI_KNOB_KEEP_GOING) && !lmpi_sp())
 		return LMPI_OK;
 	if (lmpi_world.any_foreign) {
 		if (lmpi_world.rank == 0)
@@ -224,6 +240,7 @@ lmpi_survive_stop(void)
 	free(g.failure);
 	g.gone = NULL;
 	g.failure = NULL;
+	g.failures = 0;
 }
 
 void

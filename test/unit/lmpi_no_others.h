@@ -2,6 +2,7 @@
 #ifndef LMPI_NO_OTHERS_H
 #define LMPI_NO_OTHERS_H
 
+#include "epoch.h"
 #include "others.h"
 
 int
@@ -111,6 +112,38 @@ lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY
 {
 	(void)service, (void)port, (void)room;
 	return lmpi_meet_ready(why);
+}
+
+/* ---- no mpispd (epoch.h) ---- */
+
+bool
+lmpi_sp(void)
+{
+	return false;
+}
+
+bool
+lmpi_sp_over(void)
+{
+	return false;
+}
+
+int
+lmpi_sp_code(int code)
+{
+	return code;
+}
+
+const struct lmpi_sp_self *
+lmpi_sp_self(void)
+{
+	return NULL;
+}
+
+int
+lmpi_sp_rejoin(void)
+{
+	return LMPI_ERR_OTHER;
 }
 
 #endif

@@ -36,6 +36,8 @@
 static uint32_t job_size;
 static uint16_t sink_port;
 
+const struct lmpi_launcher *lmpi_launcher;
+
 int
 lmpi_boot_init(struct lmpi_boot *b)
 {

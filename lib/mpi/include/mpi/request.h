@@ -25,7 +25,8 @@ enum {
 	/* libmpi's own, beyond those of the ABI: MPIX_ERR_* of mpi-ext.h. */
 	LMPI_ERR_PROC_FAILED = 0x3f01,
 	LMPI_ERR_PROC_FAILED_PENDING,
-	LMPI_ERR_REVOKED
+	LMPI_ERR_REVOKED,
+	LMPI_ERR_AGAIN /* MPISP_ERR_AGAIN: the epoch is over (libmpi/engine/epoch.h) */
 };
 
 struct lmpi_req;

@@ -1,0 +1,2 @@
+# Ranks that went to another process; built by ../module.mk.
+$(call lmpi_room,sp,SURFACE,ft comms coll objects engine)
