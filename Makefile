@@ -51,6 +51,7 @@ include driver/names/module.mk
 include libsuci/module.mk
 -include app/relayd/module.mk
 include app/impi-server/module.mk
+include app/mpispd/module.mk
 -include libmpi/module.mk
 include libmmp/module.mk
 -include $(sort $(wildcard tools/*/module.mk))

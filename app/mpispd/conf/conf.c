@@ -1,0 +1,366 @@
+/* The file: universe, detector, units, clusters, severity.  Chains are in rules.c, with what must
+ * hold for all of it together. */
+#include "rules.h"
+
+#include "base/siphash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX (1u << 20)
+
+/* ---- universe, detect, spares ---- */
+
+static void
+read_universe(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *u = json_object_get(root, "universe");
+	char *name;
+
+	spd_keys_are(r, u ? u : root, "universe",
+		 "name slots_max psk_file state voters start_timeout_s");
+	name = spd_text_of(r, u, "universe", "name", true);
+	if (name && spd_name_is_good(r, name, "universe.name", sizeof c->name))
+		snprintf(c->name, sizeof c->name, "%s", name);
+	free(name);
+	c->slots_max = spd_number_of(r, u, "universe", "slots_max", 2, SP_SLOTS_MAX, 1024);
+	c->voters = spd_number_of(r, u, "universe", "voters", 1, 7, 3);
+	c->start_timeout_s = spd_number_of(r, u, "universe", "start_timeout_s", 1, 86400, 60);
+	c->psk_file = spd_text_of(r, u, "universe", "psk_file", false);
+	c->state = spd_text_of(r, u, "universe", "state", false);
+	if (!c->state)
+		c->state = strdup("/var/lib/mpispd");
+}
+
+static void
+read_detect(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *d = json_object_get(root, "detect");
+
+	if (d)
+		spd_keys_are(r, d, "detect", "beat_ms missed hang_s restart_ms");
+	c->beat_ms = spd_number_of(r, d, "detect", "beat_ms", 2, 10000, 20);
+	c->missed = spd_number_of(r, d, "detect", "missed", 2, 1000, 5);
+	c->hang_s = spd_number_of(r, d, "detect", "hang_s", 0, 86400, 0);
+	c->restart_ms = spd_number_of(r, d, "detect", "restart_ms", 0, 3600000, 100);
+}
+
+static void
+read_no_spare(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *s = json_object_get(root, "spares");
+
+	if (!s)
+		return;
+	spd_keys_are(r, s, "spares", "none_left");
+	char *word = spd_text_of(r, s, "spares", "none_left", false);
+	if (word && strcmp(word, "stop") == 0)
+		c->no_spare = SPD_NO_SPARE_STOP;
+	else if (word && strcmp(word, "wait") != 0)
+		spd_reading_failed(r, "spares.none_left", "\"%.40s\" is none of wait, stop", word);
+	free(word);
+}
+
+static void
+read_severity(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *s = json_object_get(root, "severity");
+	char why[SPD_WHY / 2], path[64];
+
+	c->severity = sp_severity_default();
+	if (!s)
+		return;
+	spd_keys_are(r, s, "severity", "process node path cluster master");
+	for (unsigned f = 0; f < SP_FAULT_COUNT; f++) {
+		const json_t *v = json_object_get(s, sp_fault_name(f));
+		size_t n = json_is_array(v) ? json_array_size(v) : v ? 1 : 0;
+		if (n == 0)
+			continue;
+		snprintf(path, sizeof path, "severity.%s", sp_fault_name(f));
+		c->severity.of[f] = (struct sp_measures){0};
+		for (size_t i = 0; i < n; i++) {
+			const json_t *word = json_is_array(v) ? json_array_get(v, i) : v;
+			const char *text = json_string_value(word);
+			if (!text)
+				spd_reading_failed(r, path, "a text or a list of texts is needed here");
+			else if (!sp_severity_add(&c->severity, (enum sp_fault)f, text, why,
+						  sizeof why))
+				spd_reading_failed(r, path, "%s", why);
+		}
+		if (!sp_severity_fits(&c->severity, (enum sp_fault)f, why, sizeof why))
+			spd_reading_failed(r, path, "%s", why);
+	}
+}
+
+/* ---- units ---- */
+
+/* "10.0.0.1:7820", "10.0.0.1", "node1". */
+static void
+place_unit(struct reading *r, struct spd_unit *u, const char *at, const char *path)
+{
+	const char *colon = strrchr(at, ':');
+	size_t n = colon ? (size_t)(colon - at) : strlen(at);
+	char *end = NULL;
+	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : SPD_PORT;
+
+	if (n == 0 || n >= sizeof u->host || port == 0 || port > 65535 || (end && *end)) {
+		spd_reading_failed(r, path, "\"%.80s\" is no HOST or HOST:PORT", at);
+		return;
+	}
+	memcpy(u->host, at, n);
+	u->host[n] = '\0';
+	u->port = (uint16_t)port;
+}
+
+static void
+add_unit(struct reading *r, struct spd_conf *c, const json_t *places, const char *name,
+	 const char *path)
+{
+	const json_t *at = json_object_get(places, name);
+	char where[SPD_WHY / 2];
+
+	if (!spd_name_is_good(r, name, path, SP_NAME_MAX))
+		return;
+	uint32_t same = spd_conf_unit(c, name);
+	if (same < c->nunits) {
+		spd_reading_failed(r, path, "unit %s is in cluster %s already; each unit is in one, once",
+			       name, c->cluster[c->unit[same].cluster].name);
+		return;
+	}
+	if (c->nunits == SPD_UNITS_MAX) {
+		spd_reading_failed(r, path, "more than %u units", SPD_UNITS_MAX);
+		return;
+	}
+	struct spd_unit *u = &c->unit[c->nunits++];
+	struct spd_cluster *k = &c->cluster[c->nclusters];
+	snprintf(u->name, sizeof u->name, "%s", name);
+	u->cluster = (uint16_t)c->nclusters;
+	u->index = (uint16_t)k->units++;
+	snprintf(where, sizeof where, "units.%s", name);
+	if (at && !json_is_string(at))
+		spd_reading_failed(r, where, "a text is needed here, HOST or HOST:PORT");
+	else
+		place_unit(r, u, at ? json_string_value(at) : name, where);
+}
+
+/* ---- clusters ---- */
+
+static void
+read_program(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
+{
+	const json_t *p = json_object_get(o, "program");
+	size_t n = json_array_size(p);
+	char where[SPD_WHY / 2];
+
+	snprintf(where, sizeof where, "%s.program", path);
+	if (n == 0 || n > SPD_WORDS_MAX) {
+		spd_reading_failed(r, where, "a list of 1 to %u words is needed here, as "
+					 "[\"./pipeline\", \"filter\"]",
+			       SPD_WORDS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char *word = json_string_value(json_array_get(p, i));
+		k->program[i] = word ? strdup(word) : NULL;
+		if (!k->program[i])
+			spd_reading_failed(r, where, "word %zu is no text", i);
+	}
+}
+
+static void
+read_in_flight(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
+{
+	char where[SPD_WHY / 2], *word = spd_text_of(r, o, path, "in_flight", false);
+
+	snprintf(where, sizeof where, "%s.in_flight", path);
+	if (word) {
+		k->in_flight = sp_in_flight_of(word);
+		if (k->in_flight == SP_IN_FLIGHT_COUNT)
+			spd_reading_failed(r, where, "\"%.40s\" is none of epoch, ulfm", word);
+		else if (k->in_flight == SP_IN_FLIGHT_DROP)
+			spd_reading_failed(r, where, "drop is not carried out yet; a program that "
+						     "calls MPIX_Comm_repair() has epoch or ulfm");
+	}
+	free(word);
+}
+
+/* Ranks in blocks, then I/O processes in turn, then spares backwards. */
+static void
+lay_out_cluster(struct reading *r, struct spd_cluster *k, const char *path)
+{
+	uint32_t roles = spd_roles(k), n = roles + k->spares;
+
+	if (r->failed || roles == 0) {
+		spd_reading_failed(r, path, "it has no process: compute, in and out are 0");
+		return;
+	}
+	k->unit_of = calloc(n, sizeof *k->unit_of);
+	for (uint32_t i = 0; k->unit_of && i < n; i++)
+		k->unit_of[i] = (uint16_t)(i < k->compute ? (uint64_t)i * k->units / k->compute
+					   : i < roles	  ? (i - k->compute) % k->units
+						: k->units - 1 - (i - roles) % k->units);
+	if (!k->unit_of)
+		spd_reading_failed(r, path, "out of memory");
+}
+
+static void
+read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const json_t *o,
+	     const json_t *places)
+{
+	struct spd_cluster *k = &c->cluster[c->nclusters];
+	const json_t *units = json_object_get(o, "units");
+	char path[SPD_WHY / 4], where[SPD_WHY / 2];
+
+	snprintf(path, sizeof path, "clusters.%.60s", name);
+	spd_keys_are(r, o, path, "units program wdir compute in out spares in_flight relay");
+	if (!spd_name_is_good(r, name, path, sizeof k->name))
+		return;
+	snprintf(k->name, sizeof k->name, "%s", name);
+	k->first = c->nunits;
+	snprintf(where, sizeof where, "%s.units", path);
+	if (json_array_size(units) == 0)
+		spd_reading_failed(r, where, "a list of names of units is needed here");
+	for (size_t i = 0; i < json_array_size(units) && !r->failed; i++) {
+		const char *unit = json_string_value(json_array_get(units, i));
+		if (unit)
+			add_unit(r, c, places, unit, where);
+		else
+			spd_reading_failed(r, where, "a list of names of units is needed here");
+	}
+	read_program(r, k, o, path);
+	k->wdir = spd_text_of(r, o, path, "wdir", false);
+	k->compute = spd_number_of(r, o, path, "compute", 0, SP_ROLES_MAX, 0);
+	k->in = spd_number_of(r, o, path, "in", 0, 256, 0);
+	k->out = spd_number_of(r, o, path, "out", 0, 256, 0);
+	k->spares = spd_number_of(r, o, path, "spares", 0, SP_ROLES_MAX, 0);
+	read_in_flight(r, k, o, path);
+	char *relay = spd_text_of(r, o, path, "relay", false);
+	if (relay)
+		snprintf(k->relay, sizeof k->relay, "%s", relay);
+	free(relay);
+	if (!r->failed)
+		lay_out_cluster(r, k, path);
+	c->nclusters++;
+}
+
+static void
+read_clusters(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	json_t *all = json_object_get(root, "clusters"), *o;
+	const json_t *places = json_object_get(root, "units");
+	const char *name;
+
+	if (places && !json_is_object(places))
+		spd_reading_failed(r, "units", "an object is needed here: {\"n0\": \"10.0.0.1:%u\"}",
+			       SPD_PORT);
+	if (json_object_size(all) == 0 || json_object_size(all) > SPD_CLUSTERS_MAX)
+		spd_reading_failed(r, "clusters", "1 to %u clusters are needed here",
+			       SPD_CLUSTERS_MAX);
+	json_object_foreach (all, name, o)
+		if (!r->failed)
+			read_conf_cluster(r, c, name, o, places);
+	json_object_foreach ((json_t *)(uintptr_t)places, name, o)
+		if (!r->failed && spd_conf_unit(c, name) == c->nunits)
+			spd_reading_failed(r, "units", "no cluster has unit %s", name);
+}
+
+/* ---- all of it ---- */
+
+static void
+fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	spd_keys_are(r, root, "", "universe detect units clusters chains severity spares");
+	if (r->failed)
+		return;
+	read_universe(r, c, root);
+	read_detect(r, c, root);
+	read_no_spare(r, c, root);
+	read_severity(r, c, root);
+	if (!r->failed)
+		read_clusters(r, c, root);
+	if (!r->failed)
+		spd_read_chains(r, c, root);
+	if (!r->failed)
+		spd_check_rules(r, c);
+}
+
+struct spd_conf *
+spd_conf_parse(const char *name, const char *text, size_t len, char why[SPD_WHY])
+{
+	static const uint8_t key[16] = "mpispd";
+	struct reading r = {.why = why};
+	json_error_t error;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	struct spd_conf *c;
+
+	why[0] = '\0';
+	if (!root) {
+		snprintf(why, SPD_WHY, "%s:%d: %s", name, error.line, error.text);
+		return NULL;
+	}
+	c = calloc(1, sizeof *c);
+	if (c)
+		fill_conf(&r, c, root);
+	json_decref(root);
+	if (!c) {
+		snprintf(why, SPD_WHY, "out of memory");
+		return NULL;
+	}
+	c->hash = base_siphash(key, text, len);
+	if (!r.failed)
+		return c;
+	spd_conf_free(c);
+	return NULL;
+}
+
+struct spd_conf *
+spd_conf_read(const char *file, char why[SPD_WHY])
+{
+	FILE *f = fopen(file, "re");
+	char *text = f ? malloc(FILE_MAX) : NULL;
+	struct spd_conf *c = NULL;
+
+	if (!text) {
+		snprintf(why, SPD_WHY, "%s: %s", file, strerror(errno));
+		if (f)
+			fclose(f);
+		return NULL;
+	}
+	size_t n = fread(text, 1, FILE_MAX, f);
+	if (n == FILE_MAX)
+		snprintf(why, SPD_WHY, "%s: longer than %u bytes", file, FILE_MAX - 1);
+	else
+		c = spd_conf_parse(file, text, n, why);
+	free(text);
+	fclose(f);
+	return c;
+}
+
+void
+spd_conf_free(struct spd_conf *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < SPD_CLUSTERS_MAX; i++) {
+		struct spd_cluster *k = &c->cluster[i];
+		for (uint32_t w = 0; w < SPD_WORDS_MAX; w++)
+			free(k->program[w]);
+		free(k->wdir);
+		free(k->unit_of);
+	}
+	free(c->psk_file);
+	free(c->state);
+	free(c);
+}
+
+uint32_t
+spd_conf_unit(const struct spd_conf *c, const char *name)
+{
+	uint32_t u = 0;
+
+	while (u < c->nunits && strcmp(c->unit[u].name, name) != 0)
+		u++;
+	return u;
+}

@@ -1,0 +1,171 @@
+/* Chains, and what must hold for all of the configuration together. */
+#include "rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- chains: said as spx_chain_ops() reads them, which knows what cannot work ---- */
+
+static struct spx_view
+names_of(const struct spd_conf *c, struct spx_cluster cluster[SPD_CLUSTERS_MAX])
+{
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		cluster[i] = (struct spx_cluster){.compute = (uint16_t)c->cluster[i].compute};
+		snprintf(cluster[i].name, sizeof cluster[i].name, "%s", c->cluster[i].name);
+	}
+	return (struct spx_view){.number = 1, .ncluster = c->nclusters, .cluster = cluster};
+}
+
+static void
+say_chain(struct reading *r, const json_t *o, const char *path, char *ops, size_t room)
+{
+	static const char *const keys[] = {"policy", "on_lost"};
+	char *from = spd_text_of(r, o, path, "from", true), *to = spd_text_of(r, o, path, "to", true);
+
+	if (from && to && spd_name_is_good(r, from, path, SPX_NAME_MAX))
+		(void)spd_name_is_good(r, to, path, SPX_NAME_MAX);
+	uint32_t window = spd_number_of(r, o, path, "window", 1, SPX_WINDOW_MAX, 8);
+	size_t at = (size_t)snprintf(ops, room, "add %.60s %.60s window=%u%s", from ? from : "?",
+				     to ? to : "?", window,
+				     spd_truth_of(r, o, path, "ordered", false) ? " ordered" : "");
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		char *word = spd_text_of(r, o, path, keys[i], false);
+		if (word)
+			at += (size_t)snprintf(ops + at, room - at, " %s=%.40s", keys[i], word);
+		free(word);
+	}
+	free(from);
+	free(to);
+}
+
+void
+spd_read_chains(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *chains = json_object_get(root, "chains");
+	struct spx_cluster cluster[SPD_CLUSTERS_MAX];
+	struct spx_view names = names_of(c, cluster);
+	char path[64], ops[SPD_WHY], why[SPX_TEXT_MAX];
+
+	if (chains && !json_is_array(chains))
+		spd_reading_failed(r, "chains", "a list is needed here");
+	for (size_t i = 0; i < json_array_size(chains) && !r->failed; i++) {
+		const json_t *o = json_array_get(chains, i);
+		snprintf(path, sizeof path, "chains[%zu]", i);
+		spd_keys_are(r, o, path, "from to ordered policy window on_lost");
+		if (r->failed)
+			return;
+		say_chain(r, o, path, ops, sizeof ops);
+		if (!r->failed &&
+		    !spx_chain_ops(&names, c->chain, &c->nchains, ops, strlen(ops), why))
+			spd_reading_failed(r, path, "%s", why);
+	}
+}
+
+/* ---- all together ---- */
+
+static void
+check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_cluster *k)
+{
+	uint32_t all = spd_roles(k) + k->spares;
+	char path[SPD_WHY / 4];
+
+	snprintf(path, sizeof path, "clusters.%s", k->name);
+	if (spd_roles(k) > SP_ROLES_MAX)
+		spd_reading_failed(r, path, "%u ranks and I/O processes; at most %u are possible",
+			       spd_roles(k), SP_ROLES_MAX);
+	if (all > c->slots_max)
+		spd_reading_failed(r, path,
+			       "%u processes in the beginning, but universe.slots_max is %u; each "
+			       "death takes one more, so make it much larger",
+			       all, c->slots_max);
+	if (k->spares && !(c->severity.of[SP_FAULT_PROCESS].set & SP_TAKEOVER) &&
+	    !(c->severity.of[SP_FAULT_NODE].set & SP_TAKEOVER))
+		spd_reading_failed(r, path,
+			       "%u spares, but neither severity.process nor severity.node says "
+			       "takeover: nobody would ever use them",
+			       k->spares);
+}
+
+static void
+check_chained(struct reading *r, const struct spd_conf *c)
+{
+	for (uint32_t i = 0; i < c->nchains; i++) {
+		const struct spx_chain *h = &c->chain[i];
+		const struct spd_cluster *from = &c->cluster[h->from], *to = &c->cluster[h->to];
+		char path[64];
+		snprintf(path, sizeof path, "chains[%u]", i);
+		if (from->out + to->in == 0)
+			spd_reading_failed(r, path,
+				       "neither %s has an \"out\" nor %s an \"in\": a chain needs an "
+				       "I/O process",
+				       from->name, to->name);
+	}
+}
+
+void
+spd_check_rules(struct reading *r, const struct spd_conf *c)
+{
+	for (uint32_t i = 0; i < c->nclusters; i++)
+		check_cluster(r, c, &c->cluster[i]);
+	for (uint32_t a = 0; a < c->nunits; a++)
+		for (uint32_t b = a + 1; b < c->nunits; b++)
+			if (strcmp(c->unit[a].host, c->unit[b].host) == 0 &&
+			    c->unit[a].port == c->unit[b].port)
+				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
+					       c->unit[a].name, c->unit[b].name, c->unit[a].host,
+					       c->unit[a].port);
+	check_chained(r, c);
+	if (c->slots_max > SP_SLOTS_MAX)
+		spd_reading_failed(r, "universe.slots_max", "at most %u", SP_SLOTS_MAX);
+}
+
+/* ---- what may not be meant ---- */
+
+static bool
+warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, char *text)
+{
+	uint32_t most = 0;
+	uint32_t *on = calloc(k->units, sizeof *on);
+
+	for (uint32_t i = 0; on && i < spd_roles(k); i++)
+		most = ++on[k->unit_of[i]] > most ? on[k->unit_of[i]] : most;
+	free(on);
+	if (k->units == 2 && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "cluster %s has two units: the death of %s ends it, as one of two is no "
+			 "majority; of two, only the death of the other one is survived",
+			 k->name, c->unit[k->first].name);
+	else if (k->units > 1 && k->spares && most > k->spares && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "cluster %s has %u spares, and a unit with %u processes: when that dies "
+			 "some ranks wait",
+			 k->name, k->spares, most);
+	else if (k->units == 1 && c->nunits > 1 && n-- == 0)
+		snprintf(text, SPD_WHY, "cluster %s has one unit: it does not survive its death",
+			 k->name);
+	else
+		return false;
+	return true;
+}
+
+bool
+spd_conf_warning(const struct spd_conf *c, uint32_t n, char text[SPD_WHY])
+{
+	if (!c->psk_file && c->nunits > 1 && n-- == 0) {
+		snprintf(text, SPD_WHY,
+			 "universe.psk_file is not set: whoever reaches the daemons' ports can "
+			 "command them");
+		return true;
+	}
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		uint32_t k = 0;
+		while (k < 4 && warn_cluster(c, &c->cluster[i], k, text)) {
+			if (n-- == 0)
+				return true;
+			k++;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,323 @@
+/* The control socket: JSON-RPC, one line a request (doc/sp.md). */
+#include "daemon.h"
+
+#include "rd/rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 32u
+#define LINES_MAX   64u
+
+static struct client {
+	int fd; /* -1: free */
+	struct rd_rpc_conn conn;
+} *client;
+static int listener = -1;
+
+/* ---- status ---- */
+
+static json_t *
+describe_slot(const struct sp_view *v, uint32_t s)
+{
+	static const char *const state[] = {"spare", "role", "dead"};
+	const struct sp_slot *of = &v->slot[s];
+	const struct spd_proc *p = of->unit == spd.unit ? spd_proc_of_slot(s) : NULL;
+	json_t *o = json_pack("{s:i, s:s}", "slot", (int)s, "state", state[of->state]);
+
+	if (of->role != SP_NONE) {
+		bool computes = of->role < spd.cluster->compute;
+		json_object_set_new(o, computes ? "rank" : "io",
+				    json_integer(computes ? of->role
+							  : of->role - spd.cluster->compute));
+	}
+	if (of->state == SP_SLOT_DEAD)
+		json_object_set_new(o, "why", json_string(sp_why_text(of->why)));
+	if (spd.left[s])
+		json_object_set_new(o, "finished", json_true());
+	if (p) {
+		json_object_set_new(o, "pid", json_integer(p->pid));
+		json_object_set_new(o, "in_mpi", json_boolean(p->hello));
+	}
+	return o;
+}
+
+static json_t *
+describe_unit(const struct sp_view *v, uint32_t u)
+{
+	const struct spd_unit *of = &spd.conf->unit[spd.cluster->first + u];
+	struct sp_unit_info info;
+	json_t *slots = json_array();
+	json_t *o = json_pack("{s:s, s:b, s:i}", "unit", of->name, "down", v->unit[u].down,
+			      "life", (int)v->unit[u].incarnation);
+
+	if (sp_node_unit(spd.node, u, &info) && u != spd.unit) {
+		json_object_set_new(o, "silent_ms", json_integer((json_int_t)(info.silent_ns / 1000000)));
+		json_object_set_new(o, "view", json_integer((json_int_t)info.view));
+	}
+	for (uint32_t s = 0; s < v->slots; s++)
+		if (v->slot[s].unit == u)
+			json_array_append_new(slots, describe_slot(v, s));
+	json_object_set_new(o, "slots", slots);
+	return o;
+}
+
+static json_t *
+describe_waiting(void)
+{
+	json_t *missing = json_array();
+
+	for (uint32_t u = 0; u < spd.conf->nunits; u++)
+		if (u != spd.me && !spd.peer[u].heard)
+			json_array_append_new(missing, json_string(spd.conf->unit[u].name));
+	return json_pack("{s:s, s:s, s:s, s:o}", "universe", spd.conf->name, "unit",
+			 spd.conf->unit[spd.me].name, "state", "waits", "missing", missing);
+}
+
+static json_t *
+describe_all(void)
+{
+	const struct sp_view *v = spd_view();
+	uint32_t master = spd.node ? sp_node_master(spd.node) : SP_NONE;
+	uint64_t now = spd_now_ns();
+	json_t *units = json_array();
+
+	if (!v)
+		return describe_waiting();
+	for (uint32_t u = 0; u < v->l.units; u++)
+		json_array_append_new(units, describe_unit(v, u));
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
+		spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster", spd.cluster->name,
+		"state", spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
+		(int)v->epoch, "master",
+		master == SP_NONE ? NULL : spd.conf->unit[spd.cluster->first + master].name, "leads",
+		sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now), "over",
+		sp_why_text(v->over), "units", units);
+}
+
+/* ---- chains, log ---- */
+
+static json_t *
+describe_chains(void)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < spd.conf->nchains; i++) {
+		const struct spx_chain *h = &spd.conf->chain[i];
+		json_array_append_new(
+			all, json_pack("{s:s, s:s, s:b, s:s, s:i, s:s}", "from",
+				       spd.conf->cluster[h->from].name, "to",
+				       spd.conf->cluster[h->to].name, "ordered", h->ordered,
+				       "policy", spx_policy_name(h->policy), "window",
+				       (int)h->window, "on_lost", spx_on_lost_name(h->on_lost)));
+	}
+	return json_pack("{s:o}", "chains", all);
+}
+
+static json_t *
+describe_log(uint32_t first)
+{
+	json_t *lines = json_array();
+	uint64_t last = spd_log_last(), n = first ? first : 1;
+
+	if (last >= SPD_LOG_LINES && n <= last - SPD_LOG_LINES)
+		n = last - SPD_LOG_LINES + 1;
+	for (uint32_t k = 0; n <= last && k < LINES_MAX; n++, k++) {
+		const struct spd_line *l = spd_log_line(n);
+		if (l)
+			json_array_append_new(lines, json_pack("{s:I, s:I, s:s}", "n",
+							       (json_int_t)l->number, "ms",
+							       (json_int_t)l->at_ms, "text",
+							       l->text));
+	}
+	return json_pack("{s:o, s:I, s:I}", "log", lines, "next", (json_int_t)n, "last",
+			 (json_int_t)last);
+}
+
+/* ---- methods ---- */
+
+enum { STATUS, CHAINS, LOG, DRAIN, STOP };
+
+static const struct rd_rpc_param log_params[] = {
+	{"first", RD_RPC_UINT, false, 0, UINT32_MAX, NULL, "number of the first line"}};
+static const struct rd_rpc_param drain_params[] = {
+	{"on", RD_RPC_BOOL, false, 0, 0, NULL, "false: take it back"}};
+static const struct rd_rpc_method methods[] = {
+	{"status", NULL, 0, NULL, STATUS, "units, slots and roles of this cluster"},
+	{"chains", NULL, 0, NULL, CHAINS, "chains of the configuration"},
+	{"log", log_params, 1, NULL, LOG, "what was said lately"},
+	{"drain", drain_params, 1, NULL, DRAIN, "empty this unit: its roles go to spares"},
+	{"stop", NULL, 0, NULL, STOP, "end this cluster"},
+};
+
+static void
+answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
+{
+	uint64_t now = spd_now_ns();
+
+	(void)user;
+	if (!spd.node && call->method->id >= DRAIN) {
+		rd_rpc_error(c, RD_RPC_STATE, "the cluster has not begun");
+		return;
+	}
+	switch (call->method->id) {
+	case STATUS:
+		rd_rpc_result(c, describe_all());
+		break;
+	case CHAINS:
+		rd_rpc_result(c, describe_chains());
+		break;
+	case LOG:
+		rd_rpc_result(c, describe_log(call->given[0] ? call->number[0] : 0));
+		break;
+	case DRAIN:
+		sp_node_drain(spd.node, !call->given[0] || call->number[0], now);
+		spd_log("an operator %s", !call->given[0] || call->number[0]
+						  ? "empties this unit"
+						  : "takes this unit back");
+		rd_rpc_result(c, json_object());
+		break;
+	case STOP:
+		spd_log("an operator ends the cluster");
+		sp_node_stop(spd.node, SP_WHY_OPERATOR, now);
+		rd_rpc_result(c, json_object());
+		break;
+	}
+}
+
+static const struct rd_rpc_api api = {methods, sizeof methods / sizeof *methods, answer_call};
+
+/* ---- the socket ---- */
+
+bool
+spd_ctl_open(char why[SPD_WHY])
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	char folder[sizeof spd.socket];
+
+	snprintf(folder, sizeof folder, "%s", spd.socket);
+	char *slash = strrchr(folder, '/');
+	if (slash && slash != folder) {
+		*slash = '\0';
+		(void)mkdir(folder, 0755);
+	}
+	client = calloc(CLIENTS_MAX, sizeof *client);
+	for (uint32_t i = 0; client && i < CLIENTS_MAX; i++)
+		client[i].fd = -1;
+	snprintf(sun.sun_path, sizeof sun.sun_path, "%s", spd.socket);
+	(void)unlink(spd.socket);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t old = umask(0177);
+	bool ok = client && listener >= 0 &&
+		  bind(listener, (struct sockaddr *)&sun, sizeof sun) == 0 &&
+		  listen(listener, 8) == 0;
+	umask(old);
+	if (!ok)
+		snprintf(why, SPD_WHY, "%s: %s; --socket names another place", spd.socket,
+			 strerror(errno));
+	return ok;
+}
+
+void
+spd_ctl_close(void)
+{
+	for (uint32_t i = 0; client && i < CLIENTS_MAX; i++)
+		if (client[i].fd >= 0) {
+			rd_rpc_fini(&client[i].conn);
+			close(client[i].fd);
+		}
+	free(client);
+	client = NULL;
+	if (listener >= 0) {
+		close(listener);
+		(void)unlink(spd.socket);
+	}
+}
+
+static void
+take_client(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	for (uint32_t i = 0; fd >= 0 && i < CLIENTS_MAX; i++)
+		if (client[i].fd < 0) {
+			client[i].fd = fd;
+			rd_rpc_init(&client[i].conn, &api, NULL);
+			return;
+		}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void
+lose_client(struct client *c)
+{
+	rd_rpc_fini(&c->conn);
+	close(c->fd);
+	c->fd = -1;
+}
+
+static void
+serve_client(struct client *c)
+{
+	size_t room, len;
+	char *at = rd_rpc_room(&c->conn, &room);
+	const char *out;
+
+	if (room) {
+		ssize_t n = recv(c->fd, at, room, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			lose_client(c);
+			return;
+		}
+		if (n > 0)
+			rd_rpc_input(&c->conn, (size_t)n);
+	}
+	while ((out = rd_rpc_output(&c->conn, &len))) {
+		ssize_t n = send(c->fd, out, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n < 0) {
+			lose_client(c);
+			return;
+		}
+		rd_rpc_sent(&c->conn, (size_t)n);
+	}
+	if (rd_rpc_closing(&c->conn))
+		lose_client(c);
+}
+
+nfds_t
+spd_ctl_fds(struct pollfd *fd)
+{
+	fd[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+	for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+		size_t room = 0, len;
+		short events = 0;
+		if (client[i].fd >= 0) {
+			(void)rd_rpc_room(&client[i].conn, &room);
+			events = (short)((room ? POLLIN : 0) |
+					 (rd_rpc_output(&client[i].conn, &len) ? POLLOUT : 0));
+		}
+		fd[1 + i] = (struct pollfd){.fd = client[i].fd, .events = events};
+	}
+	return 1 + CLIENTS_MAX;
+}
+
+void
+spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns)
+{
+	(void)now_ns;
+	for (nfds_t i = 1; i < n; i++)
+		if (fd[i].revents && client[i - 1].fd == fd[i].fd)
+			serve_client(&client[i - 1]);
+	if (fd[0].revents)
+		take_client();
+}

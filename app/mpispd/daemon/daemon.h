@@ -1,0 +1,165 @@
+/* app/mpispd/daemon/daemon.h - the daemon of a unit: what its files share.
+ *
+ *   main.c     options, the loop, the end
+ *   net.c	blocks to and from the other daemons (libsuci), who is up
+ *   node.c	lib/sp's node of this unit: its journal, views, leases
+ *   procs.c	the processes of this unit: started, watched, stopped, ended
+ *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
+ *   ctl.c	the control socket: JSON-RPC for mpispctl
+ *   log.c	what is said, and kept for mpispctl
+ *
+ * One thread.	lib/sp calls back from inside and must not be called then: its news are noted, and
+ * seen to when it has returned (spd_follow()).
+ * Units    ns of CLOCK_MONOTONIC. */
+#ifndef SPD_DAEMON_H
+#define SPD_DAEMON_H
+
+#include "spd/conf.h"
+#include "spd/wire.h"
+
+#include "sp/node.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <suci.h>
+#include <sys/types.h>
+
+#define SPD_PROCS_MAX 1024u
+
+/* A process of this unit. */
+struct spd_proc {
+	pid_t pid;     /* 0: no such process */
+	int pidfd, fd; /* fd: our end of its socket, -1: closed */
+	uint32_t token;
+	uint32_t slot; /* SP_NONE: it has none yet */
+	bool hello, left, killed;
+	uint64_t epoch_told;
+	uint32_t role_told;
+	uint64_t begun_ns;
+};
+
+/* Where who plays a role can be reached in an epoch. */
+struct spd_card {
+	uint64_t epoch;
+	uint32_t slot;
+	uint32_t n;
+	uint8_t bytes[SP_CARD_MAX];
+};
+
+struct spd_peer { /* another unit, of any cluster */
+	uint8_t here; /* enum spd_here */
+	bool heard;
+	uint64_t dropped; /* blocks for which there was no room */
+};
+
+struct spd {
+	struct spd_conf *conf;
+	const char *file;
+	uint32_t me; /* number of the unit */
+	const struct spd_cluster *cluster;
+	uint32_t unit; /* its index there */
+	char socket[108];
+	bool anew;
+
+	struct datagram_sock *net;
+	struct spd_peer peer[SPD_UNITS_MAX];
+	uint32_t ip[SPD_UNITS_MAX]; /* IPv4 of each */
+	uint64_t hello_ns;	    /* when to say again that we are up */
+	uint64_t deadline_ns;	    /* of the start */
+
+	struct sp_node *node; /* NULL: waits for the others */
+	struct sp_node_conf node_conf;
+	void *node_mem;
+	bool view_is_new, disk_failed;
+	uint64_t retry_disk_ns;
+	bool fenced;
+
+	struct spd_proc proc[SPD_PROCS_MAX];
+	uint32_t nproc; /* places in use, with holes */
+	uint32_t early; /* processes in a row that ended before MPI_Init */
+	bool *started;	/* [slots of view 1] */
+	bool *left;	/* [slots_max] finished */
+	struct spd_card *card; /* [roles] */
+	uint64_t want_ns; /* when to ask for cards that have not come; BASE_NEVER_NS: not */
+
+	bool ending;
+	int status;
+	uint64_t end_ns; /* then what is left is killed */
+};
+extern struct spd spd;
+
+uint64_t spd_now_ns(void);
+
+/* --- log.c */
+#define SPD_LOG_LINES 512u
+#define SPD_LOG_TEXT  240u
+struct spd_line {
+	uint64_t number, at_ms; /* at_ms: of CLOCK_REALTIME */
+	char text[SPD_LOG_TEXT];
+};
+void spd_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Line `number`, counted from 1; NULL: not kept any more, or not there yet. */
+const struct spd_line *spd_log_line(uint64_t number);
+uint64_t spd_log_last(void);
+
+/* --- net.c */
+bool spd_net_open(char why[SPD_WHY]);
+void spd_net_close(void);
+void spd_net_read(uint64_t now_ns);
+/* To a unit of any cluster; a block that finds no room is dropped, and counted. */
+void spd_net_send(uint32_t unit, const void *bytes, size_t len);
+void spd_net_note(uint32_t unit, const struct spd_note *n);
+/* To all other units of this cluster. */
+void spd_net_cluster(const struct spd_note *n);
+/* Says that we are up; begins when all are.  When to call again. */
+uint64_t spd_net_greet(uint64_t now_ns);
+
+/* --- node.c */
+bool spd_node_begin(uint64_t now_ns, char why[SPD_WHY]);
+void spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_ns);
+void spd_node_turn(uint64_t now_ns);
+uint64_t spd_node_expiry_ns(void);
+void spd_node_end(bool forget);
+const struct sp_view *spd_view(void); /* NULL: has not begun */
+
+/* --- procs.c */
+/* For a slot of view 1, or as a spare (slot SP_NONE).  false: said why. */
+bool spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns);
+struct spd_proc *spd_proc_of_slot(uint32_t slot);
+void spd_proc_signal(int sig); /* all of them */
+void spd_proc_kill(struct spd_proc *p);
+/* They have a second to end. */
+void spd_procs_end(int why, const char *text);
+bool spd_procs_left(void);
+/* Processes as the view wants them. */
+void spd_procs_follow(const struct sp_view *v, uint64_t now_ns);
+/* pollfds of all: two each.  Their number. */
+nfds_t spd_procs_fds(struct pollfd *fd);
+void spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
+/* "rank 2 (slot 5)"; good until the next call. */
+const char *spd_proc_name(const struct spd_proc *p);
+
+/* --- talk.c */
+void spd_talk_read(struct spd_proc *p, uint64_t now_ns);
+/* What is new goes to all processes that are in MPI_Init or behind it. */
+void spd_talk_follow(const struct sp_view *v, uint64_t now_ns);
+void spd_talk_end(struct spd_proc *p, uint32_t why, const char *text);
+void spd_card_came(const struct spd_note *n, uint64_t now_ns);
+void spd_card_wanted(uint32_t unit, uint64_t epoch);
+/* Cards that have not come are asked for.  When to call again. */
+uint64_t spd_card_turn(uint64_t now_ns);
+
+/* --- main.c */
+/* All is over here: processes end, then the daemon. */
+void spd_end(int status, uint32_t why, const char *text);
+/* A process of this cluster has finished, here or elsewhere. */
+void spd_slot_left(uint32_t slot);
+
+/* --- ctl.c */
+bool spd_ctl_open(char why[SPD_WHY]);
+void spd_ctl_close(void);
+nfds_t spd_ctl_fds(struct pollfd *fd);
+void spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,304 @@
+/* mpispd - the daemon of a node of clusters that go on: doc/sp.md, mpispd(8). */
+#include "daemon.h"
+
+#include "place.h"
+
+#include "base/clock.h"
+#include "base/version.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXIT_USAGE   2
+#define CTL_FDS	     33u
+#define SOCKET_FOLDER "/run/mpispd"
+
+struct spd spd;
+
+uint64_t
+spd_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the end ---- */
+
+void
+spd_end(int status, uint32_t why, const char *text)
+{
+	if (spd.ending)
+		return;
+	spd.ending = true;
+	spd.status = status;
+	spd_procs_end((int)why, text);
+}
+
+static bool
+all_have_left(const struct sp_view *v)
+{
+	for (uint32_t r = 0; r < v->l.roles; r++)
+		if (v->role[r] == SP_NONE || !spd.left[v->role[r]])
+			return false;
+	return true;
+}
+
+void
+spd_slot_left(uint32_t slot)
+{
+	const struct sp_view *v = spd_view();
+
+	if (!v || slot >= v->l.slots_max)
+		return;
+	spd.left[slot] = true;
+	if (spd.ending || !all_have_left(v))
+		return;
+	spd_log("cluster %s has finished", spd.cluster->name);
+	spd_end(0, SP_WHY_NONE, "the cluster has finished");
+}
+
+/* ---- news of lib/sp ---- */
+
+static void
+follow_view(uint64_t now_ns)
+{
+	while (spd.view_is_new && !spd.ending) {
+		const struct sp_view *v = spd_view();
+		spd.view_is_new = false;
+		if (v->over) {
+			spd_log("cluster %s is over: %s", spd.cluster->name, sp_why_text(v->over));
+			spd_end(v->over == SP_WHY_OPERATOR ? 0 : 1, v->over, sp_why_text(v->over));
+			return;
+		}
+		spd_procs_follow(v, now_ns);
+		spd_talk_follow(v, now_ns);
+	}
+}
+
+/* ---- the loop ---- */
+
+static int signals = -1;
+
+static void
+watch_daemon_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void
+hear_signals(void)
+{
+	struct signalfd_siginfo s;
+
+	while (read(signals, &s, sizeof s) == (ssize_t)sizeof s) {
+		spd_log("%s", strsignal((int)s.ssi_signo));
+		if (spd.ending)
+			spd_proc_signal(SIGKILL);
+		spd_end(0, SP_WHY_DRAIN, "its daemon is stopped");
+	}
+}
+
+static uint64_t
+net_expiry_ns(uint64_t now_ns)
+{
+	int ms = datagram_timeout(spd.net);
+
+	return ms < 0 ? BASE_NEVER_NS : now_ns + (uint64_t)ms * BASE_MS_NS;
+}
+
+static void
+sleep_daemon(struct pollfd *fd, nfds_t n, uint64_t until_ns)
+{
+	uint64_t now = spd_now_ns(), left = until_ns > now ? until_ns - now : 0;
+	struct timespec ts = {.tv_sec = (time_t)(left / BASE_S_NS),
+			      .tv_nsec = (long)(left % BASE_S_NS)};
+
+	if (ppoll(fd, n, until_ns == BASE_NEVER_NS ? NULL : &ts, NULL) < 0)
+		for (nfds_t i = 0; i < n; i++)
+			fd[i].revents = 0;
+}
+
+static void
+turn_daemon(struct pollfd *fd)
+{
+	uint64_t now = spd_now_ns(), until = spd_net_greet(now);
+
+	spd_node_turn(now);
+	follow_view(now);
+	until = base_min_ns(until, spd_card_turn(now));
+	until = base_min_ns(until, spd_node_expiry_ns());
+	(void)datagram_progress(spd.net);
+	until = base_min_ns(until, net_expiry_ns(now));
+	if (spd.ending)
+		until = base_min_ns(until, spd.end_ns);
+	fd[0] = (struct pollfd){.fd = signals, .events = POLLIN};
+	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
+	nfds_t ctl = spd_ctl_fds(fd + 2), procs = spd_procs_fds(fd + 2 + ctl);
+	sleep_daemon(fd, 2 + ctl + procs, until);
+	now = spd_now_ns();
+	hear_signals();
+	spd_procs_poll(fd + 2 + ctl, procs, now);
+	spd_net_read(now);
+	spd_ctl_poll(fd + 2, ctl, now);
+	follow_view(now);
+	if (spd.ending && now >= spd.end_ns && spd.status)
+		spd_proc_signal(SIGKILL);
+	else if (spd.ending && now >= spd.end_ns)
+		spd.end_ns = now + BASE_S_NS / 10; /* those that have left end by themselves */
+}
+
+static int
+run_daemon(void)
+{
+	struct pollfd *fd = calloc(2 + CTL_FDS + 2 * SPD_PROCS_MAX, sizeof *fd);
+	char why[SPD_WHY];
+
+	if (!fd || !spd_net_open(why) || !spd_ctl_open(why)) {
+		fprintf(stderr, "mpispd: %s\n", fd ? why : "out of memory");
+		return 1;
+	}
+	spd.want_ns = BASE_NEVER_NS;
+	spd.deadline_ns = spd_now_ns() + spd.conf->start_timeout_s * BASE_S_NS;
+	while (!spd.ending || spd_procs_left())
+		turn_daemon(fd);
+	bool over = spd.node != NULL;
+	spd_ctl_close();
+	spd_net_close();
+	spd_node_end(over);
+	free(fd);
+	return spd.status;
+}
+
+/* ---- options ---- */
+
+static const char usage[] =
+	"usage: mpispd [--unit NAME] [--socket PATH] [--new] FILE\n"
+	"       mpispd --check FILE\n"
+	"\n"
+	"Runs the daemon of one node of the clusters that FILE describes.\n"
+	"  --unit NAME    which unit of FILE this node is; otherwise the host's name\n"
+	"  --socket PATH  of mpispctl; otherwise " SOCKET_FOLDER "/UNIT.sock\n"
+	"  --new          begin anew: forget the journal of a run before\n"
+	"  --check FILE   only say whether FILE can work\n"
+	"  --version, --help\n";
+
+static int
+check_conf_file(const char *file)
+{
+	char why[SPD_WHY];
+	struct spd_conf *c = spd_conf_read(file, why);
+
+	if (!c) {
+		fprintf(stderr, "mpispd: %s\n", why);
+		return 1;
+	}
+	for (uint32_t n = 0; spd_conf_warning(c, n, why); n++)
+		printf("note: %s\n", why);
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		const struct spd_cluster *k = &c->cluster[i];
+		printf("cluster %s: %u ranks, %u + %u I/O processes, %u spares on %u units\n",
+		       k->name, k->compute, k->in, k->out, k->spares, k->units);
+	}
+	printf("%s can work\n", file);
+	spd_conf_free(c);
+	return 0;
+}
+
+static bool
+find_me(const char *name)
+{
+	char host[SP_NAME_MAX] = "";
+
+	if (!name) {
+		(void)gethostname(host, sizeof host - 1);
+		host[strcspn(host, ".")] = '\0';
+		name = host;
+	}
+	spd.me = spd_conf_unit(spd.conf, name);
+	if (spd.me == spd.conf->nunits) {
+		fprintf(stderr, "mpispd: %s has no unit %s; say which one this is by --unit\n",
+			spd.file, name);
+		return false;
+	}
+	spd.cluster = &spd.conf->cluster[spd.conf->unit[spd.me].cluster];
+	spd.unit = spd.conf->unit[spd.me].index;
+	return true;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = {{"unit", required_argument, NULL, 'u'},
+						{"socket", required_argument, NULL, 's'},
+						{"new", no_argument, NULL, 'n'},
+						{"check", required_argument, NULL, 'c'},
+						{"version", no_argument, NULL, 'v'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	const char *unit = NULL, *path = NULL;
+	char why[SPD_WHY];
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case 'u':
+			unit = optarg;
+			break;
+		case 's':
+			path = optarg;
+			break;
+		case 'n':
+			spd.anew = true;
+			break;
+		case 'c':
+			return check_conf_file(optarg);
+		case 'v':
+			printf("mpispd " BASE_VERSION "\n");
+			return 0;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind + 1 != argc) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	spd.file = argv[optind];
+	spd.conf = spd_conf_read(spd.file, why);
+	if (!spd.conf) {
+		fprintf(stderr, "mpispd: %s\n", why);
+		return 1;
+	}
+	if (!find_me(unit) || !launch_add_libraries())
+		return 1;
+	if (path)
+		snprintf(spd.socket, sizeof spd.socket, "%s", path);
+	else
+		snprintf(spd.socket, sizeof spd.socket, SOCKET_FOLDER "/%s.sock",
+			 spd.conf->unit[spd.me].name);
+	watch_daemon_signals();
+	int status = run_daemon();
+	spd_conf_free(spd.conf);
+	return status;
+}

@@ -1,0 +1,415 @@
+/* lib/sp's node of this unit: its journal and what it asks for. */
+#include "daemon.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOURNAL_MAX (64u << 20)
+#define RETRY_NS    (500 * BASE_MS_NS) /* before a voter whose disk failed tries again */
+
+static int journal_fd = -1;
+
+/* ---- files: STATE/UNIVERSE.UNIT.journal, .life ---- */
+
+static void
+path_of(char *path, size_t room, const char *what)
+{
+	snprintf(path, room, "%s/%s.%s.%s", spd.conf->state, spd.conf->name,
+		 spd.conf->unit[spd.me].name, what);
+}
+
+static bool
+write_durably(int fd, const void *bytes, size_t len)
+{
+	const char *p = bytes;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* The name itself is durable, too. */
+static bool
+sync_folder(void)
+{
+	int fd = open(spd.conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && fsync(fd) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static bool
+replace_durably(const char *path, const void *bytes, size_t len)
+{
+	char fresh[512];
+
+	snprintf(fresh, sizeof fresh, "%s.new", path);
+	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	bool ok = fd >= 0 && write_durably(fd, bytes, len) && fdatasync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	return ok && rename(fresh, path) == 0 && sync_folder();
+}
+
+static bool
+append_journal(void *user, const void *bytes, size_t len)
+{
+	(void)user;
+	return write_durably(journal_fd, bytes, len) && fdatasync(journal_fd) == 0;
+}
+
+static int
+open_journal(void)
+{
+	char path[400];
+
+	path_of(path, sizeof path, "journal");
+	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static bool
+replace_journal(void *user, const void *bytes, size_t len)
+{
+	char path[400];
+
+	(void)user;
+	path_of(path, sizeof path, "journal");
+	if (!replace_durably(path, bytes, len))
+		return false;
+	close(journal_fd);
+	journal_fd = open_journal();
+	return journal_fd >= 0;
+}
+
+/* malloc'd; NULL: cannot be read. */
+static void *
+read_journal(size_t *len)
+{
+	struct stat st;
+
+	if (journal_fd >= 0)
+		close(journal_fd);
+	journal_fd = open_journal();
+	if (journal_fd < 0 || fstat(journal_fd, &st) != 0 || st.st_size > JOURNAL_MAX)
+		return NULL;
+	*len = (size_t)st.st_size;
+	void *bytes = malloc(*len + 1);
+	if (bytes && pread(journal_fd, bytes, *len, 0) != (ssize_t)*len) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}
+
+/* Which life of this daemon it is: one more each time. */
+static uint32_t
+next_life(void)
+{
+	char path[400], text[16] = "";
+
+	path_of(path, sizeof path, "life");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	uint32_t life = n > 0 ? (uint32_t)strtoul(text, NULL, 10) + 1 : 1;
+	int len = snprintf(text, sizeof text, "%u\n", life);
+	return replace_durably(path, text, (size_t)len) ? life : 0;
+}
+
+static void
+forget_files(void)
+{
+	static const char *const what[] = {"journal", "life"};
+	char path[400];
+
+	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+		path_of(path, sizeof path, what[i]);
+		(void)unlink(path);
+	}
+}
+
+/* ---- what lib/sp asks for ---- */
+
+static void
+mail_frame(void *user, uint32_t to, const void *frame, size_t len)
+{
+	static uint8_t *bytes;
+	static size_t room;
+
+	(void)user;
+	if (room < len + 1) {
+		free(bytes);
+		room = 2 * len + 64;
+		bytes = malloc(room);
+	}
+	if (!bytes) {
+		room = 0;
+		return;
+	}
+	bytes[0] = SPD_NOTE_SP;
+	memcpy(bytes + 1, frame, len);
+	spd_net_send(spd.cluster->first + to, bytes, len + 1);
+}
+
+static void
+note_view(void *user, const struct sp_view *v)
+{
+	(void)user, (void)v;
+	spd.view_is_new = true;
+}
+
+static void
+hold_all(void *user, bool on)
+{
+	(void)user;
+	spd.fenced = on;
+	spd_proc_signal(on ? SIGSTOP : SIGCONT);
+}
+
+static void
+kill_hanging(void *user, uint32_t slot)
+{
+	struct spd_proc *p = spd_proc_of_slot(slot);
+
+	(void)user;
+	if (!p)
+		return;
+	spd_log("%s gave no sign of life; it is ended", spd_proc_name(p));
+	spd_proc_kill(p);
+}
+
+static void
+start_spare(void *user, uint32_t token)
+{
+	(void)user;
+	(void)spd_proc_start(SP_NONE, token, spd_now_ns());
+}
+
+static void
+log_event(void *user, const struct sp_event *e)
+{
+	static const char *const text[] = {
+#define X(id, what) what,
+		SP_EVENTS(X)
+#undef X
+	};
+	const struct spd_unit *unit = &spd.conf->unit[spd.cluster->first];
+
+	(void)user;
+	switch (e->kind) {
+	case SP_EVENT_LEAD:
+		spd_log("this daemon is master of cluster %s", spd.cluster->name);
+		break;
+	case SP_EVENT_NO_SPARE:
+		spd_log("role %u waits for a spare", e->a);
+		break;
+	case SP_EVENT_FULL:
+		spd_log("a process of unit %s cannot join: the table of slots is full "
+			"(universe.slots_max)",
+			unit[e->a].name);
+		break;
+	case SP_EVENT_CLOCK:
+		spd_log("the clock of unit %s is %u thousandths off", unit[e->a].name, e->b);
+		break;
+	case SP_EVENT_PATH:
+		spd_log("slot %u cannot reach slot %u", e->a, e->b);
+		break;
+	case SP_EVENT_DISK:
+		spd_log("the journal in %s cannot be written (%s): this voter does not vote",
+			spd.conf->state, strerror(errno));
+		spd.disk_failed = true;
+		break;
+	case SP_EVENT_FOLLOW:
+	case SP_EVENT_LEASE:
+	case SP_EVENT_FENCED:
+	case SP_EVENT_COUNT:
+		spd_log("%s", text[e->kind]);
+		break;
+	}
+}
+
+static const struct sp_node_ops ops = {.send = mail_frame,
+				       .view = note_view,
+				       .fence = hold_all,
+				       .kill = kill_hanging,
+				       .start = start_spare,
+				       .event = log_event,
+				       .write = append_journal,
+				       .replace = replace_journal};
+
+/* ---- begin ---- */
+
+static uint32_t
+count_voters(void)
+{
+	uint32_t n = spd.cluster->units < spd.conf->voters ? spd.cluster->units : spd.conf->voters;
+
+	return n % 2 ? n : n - 1; /* of an even number one more death stops all */
+}
+
+static struct sp_node_conf
+describe_node(uint32_t life)
+{
+	const struct spd_conf *c = spd.conf;
+	const struct spd_cluster *k = spd.cluster;
+	uint64_t seed = 1;
+
+	(void)getrandom(&seed, sizeof seed, 0);
+	uint32_t heartbeat = c->beat_ms / 2 ? c->beat_ms / 2 : 1;
+	return (struct sp_node_conf){
+		.cluster = c->unit[spd.me].cluster + 1u,
+		.me = spd.unit,
+		.voters = count_voters(),
+		.limits = {spd_roles(k), c->slots_max, k->units},
+		.unit_of = k->unit_of,
+		.slots = spd_roles(k) + k->spares,
+		.incarnation = life,
+		.beat_ns = c->beat_ms * BASE_MS_NS,
+		.missed = c->missed,
+		.hang_ns = c->hang_s * BASE_S_NS,
+		.restart_ns = c->restart_ms * BASE_MS_NS,
+		.election_ms = 3 * heartbeat,
+		.heartbeat_ms = heartbeat,
+		.snapshot_every = 64,
+		.severity = c->severity,
+		.stop_without_spare = c->no_spare == SPD_NO_SPARE_STOP,
+		.seed = seed,
+	};
+}
+
+static bool
+make_node(const void *journal, size_t len, uint64_t now_ns, char why[SPD_WHY])
+{
+	char text[QUORUM_WHY_MAX] = "";
+
+	spd.node_mem = calloc(1, sp_node_footprint(&spd.node_conf));
+	if (spd.node_mem)
+		spd.node = sp_node_new(&spd.node_conf, &ops, NULL, spd.node_mem, journal, len,
+				       now_ns, text);
+	if (!spd.node)
+		snprintf(why, SPD_WHY, "%s", text[0] ? text : "out of memory");
+	return spd.node != NULL;
+}
+
+bool
+spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
+{
+	const struct spd_cluster *k = spd.cluster;
+	size_t len = 0;
+
+	if (mkdir(spd.conf->state, 0700) != 0 && errno != EEXIST) {
+		snprintf(why, SPD_WHY, "universe.state: %s: %s", spd.conf->state, strerror(errno));
+		return false;
+	}
+	if (spd.anew)
+		forget_files();
+	uint32_t life = next_life();
+	if (!life) {
+		snprintf(why, SPD_WHY, "universe.state: %s cannot be written: %s", spd.conf->state,
+			 strerror(errno));
+		return false;
+	}
+	spd.node_conf = describe_node(life);
+	spd.started = calloc(spd.node_conf.slots, sizeof *spd.started);
+	spd.left = calloc(spd.conf->slots_max, sizeof *spd.left);
+	spd.card = calloc(spd_roles(k), sizeof *spd.card);
+	bool voter = spd.unit < spd.node_conf.voters;
+	void *journal = voter ? read_journal(&len) : NULL;
+	if (!spd.started || !spd.left || !spd.card || (voter && !journal)) {
+		snprintf(why, SPD_WHY, "the journal in %s cannot be read: %s", spd.conf->state,
+			 strerror(errno));
+		free(journal);
+		return false;
+	}
+	if (len)
+		spd_log("goes on from its journal (%zu bytes); --new begins anew", len);
+	bool ok = make_node(journal, len, now_ns, why);
+	free(journal);
+	if (ok)
+		spd_log("life %u of unit %s of cluster %s; %s", life,
+			spd.conf->unit[spd.me].name, k->name,
+			voter ? "votes" : "does not vote");
+	return ok;
+}
+
+/* ---- driving ---- */
+
+const struct sp_view *
+spd_view(void)
+{
+	return spd.node ? sp_node_view(spd.node) : NULL;
+}
+
+void
+spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_ns)
+{
+	if (!sp_node_on_frame(spd.node, unit, frame, len, now_ns))
+		spd_log("a malformed frame of unit %s",
+			spd.conf->unit[spd.cluster->first + unit].name);
+}
+
+static void
+vote_again(uint64_t now_ns)
+{
+	char why[QUORUM_WHY_MAX] = "";
+	size_t len;
+	void *journal = read_journal(&len);
+
+	spd.retry_disk_ns = now_ns + RETRY_NS;
+	if (journal && sp_node_vote_again(spd.node, journal, len, now_ns, why)) {
+		spd.disk_failed = false;
+		spd_log("the journal can be written again; this voter votes");
+	}
+	free(journal);
+}
+
+void
+spd_node_turn(uint64_t now_ns)
+{
+	if (spd.node && !spd.ending)
+		sp_node_turn(spd.node, now_ns);
+	if (spd.disk_failed && now_ns >= spd.retry_disk_ns)
+		vote_again(now_ns);
+}
+
+uint64_t
+spd_node_expiry_ns(void)
+{
+	uint64_t at = spd.node && !spd.ending ? sp_node_expiry_ns(spd.node) : BASE_NEVER_NS;
+
+	return spd.disk_failed ? base_min_ns(at, spd.retry_disk_ns) : at;
+}
+
+void
+spd_node_end(bool forget)
+{
+	sp_node_free(spd.node);
+	spd.node = NULL;
+	free(spd.node_mem);
+	free(spd.started);
+	free(spd.left);
+	free(spd.card);
+	if (journal_fd >= 0)
+		close(journal_fd);
+	if (forget)
+		forget_files();
+}

@@ -1,0 +1,330 @@
+/* The processes of this unit: started, watched by pidfd, stopped, ended. */
+#include "daemon.h"
+
+#include "place.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_NS  BASE_S_NS /* to end by themselves */
+#define EARLY_MAX 5u	    /* that ended before MPI_Init, in a row: the program is no good */
+#define SOCK_BYTES (1 << 20)
+
+struct spd_proc *
+spd_proc_of_slot(uint32_t slot)
+{
+	for (uint32_t i = 0; i < spd.nproc; i++)
+		if (spd.proc[i].pid && spd.proc[i].slot == slot && slot != SP_NONE)
+			return &spd.proc[i];
+	return NULL;
+}
+
+static uint32_t
+role_of(const struct spd_proc *p)
+{
+	const struct sp_view *v = spd_view();
+
+	return v && p->slot < v->slots ? v->slot[p->slot].role : SP_NONE;
+}
+
+const char *
+spd_proc_name(const struct spd_proc *p)
+{
+	static char text[96];
+	uint32_t role = role_of(p);
+
+	if (role != SP_NONE && role < spd.cluster->compute)
+		snprintf(text, sizeof text, "rank %u (slot %u, pid %d)", role, p->slot, (int)p->pid);
+	else if (role != SP_NONE)
+		snprintf(text, sizeof text, "I/O process %u (slot %u, pid %d)",
+			 role - spd.cluster->compute, p->slot, (int)p->pid);
+	else
+		snprintf(text, sizeof text, "spare (pid %d)", (int)p->pid);
+	return text;
+}
+
+/* ---- start ---- */
+
+static _Noreturn void
+become_program(int fd)
+{
+	const struct spd_cluster *k = spd.cluster;
+	char number[16];
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	int kept = fcntl(fd, F_DUPFD, 3); /* without FD_CLOEXEC */
+	snprintf(number, sizeof number, "%d", kept);
+	setenv(SP_CLIENT_ENV, number, 1);
+	if (k->wdir && chdir(k->wdir) != 0) {
+		fprintf(stderr, "mpispd: clusters.%s.wdir: %s: %s\n", k->name, k->wdir,
+			strerror(errno));
+		_exit(126);
+	}
+	execvp(k->program[0], k->program);
+	int err = errno;
+	fprintf(stderr, "mpispd: clusters.%s.program: %s: %s\n", k->name, k->program[0],
+		strerror(err));
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+static struct spd_proc *
+free_place(void)
+{
+	for (uint32_t i = 0; i < spd.nproc; i++)
+		if (!spd.proc[i].pid)
+			return &spd.proc[i];
+	return spd.nproc < SPD_PROCS_MAX ? &spd.proc[spd.nproc++] : NULL;
+}
+
+bool
+spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns)
+{
+	struct spd_proc *p = free_place();
+	int ends[2], bytes = SOCK_BYTES;
+
+	if (!p || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+		spd_log("a process cannot be started: %s", p ? strerror(errno) : "too many");
+		return false;
+	}
+	for (int i = 0; i < 2; i++)
+		(void)setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		become_program(ends[1]);
+	close(ends[1]);
+	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	if (pidfd < 0) {
+		spd_log("a process cannot be started: %s", strerror(errno));
+		if (pid > 0) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+		}
+		close(ends[0]);
+		return false;
+	}
+	fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+	*p = (struct spd_proc){.pid = pid,
+			       .pidfd = pidfd,
+			       .fd = ends[0],
+			       .token = token,
+			       .slot = slot,
+			       .role_told = SP_NONE,
+			       .begun_ns = now_ns};
+	if (spd.fenced)
+		kill(pid, SIGSTOP);
+	return true;
+}
+
+/* ---- end ---- */
+
+void
+spd_proc_kill(struct spd_proc *p)
+{
+	p->killed = true;
+	kill(p->pid, SIGKILL);
+}
+
+void
+spd_proc_signal(int sig)
+{
+	if (spd.ending && sig == SIGSTOP)
+		return;
+	for (uint32_t i = 0; i < spd.nproc; i++)
+		if (spd.proc[i].pid)
+			kill(spd.proc[i].pid, sig);
+}
+
+bool
+spd_procs_left(void)
+{
+	for (uint32_t i = 0; i < spd.nproc; i++)
+		if (spd.proc[i].pid)
+			return true;
+	return false;
+}
+
+void
+spd_procs_end(int why, const char *text)
+{
+	spd.end_ns = spd_now_ns() + GRACE_NS;
+	spd_proc_signal(SIGCONT);
+	for (uint32_t i = 0; i < spd.nproc; i++) {
+		struct spd_proc *p = &spd.proc[i];
+		if (!p->pid || p->left)
+			continue;
+		spd_talk_end(p, (uint32_t)why, text);
+		if (!p->hello || p->role_told == SP_NONE || spd.status)
+			kill(p->pid, SIGTERM);
+	}
+}
+
+/* How it ended: "was ended by signal 9, Killed". */
+static void
+say_end(const struct spd_proc *p, const siginfo_t *how)
+{
+	bool by_signal = how->si_code != CLD_EXITED;
+
+	if (by_signal)
+		spd_log("%s was ended by signal %d, %s", spd_proc_name(p), how->si_status,
+			strsignal(how->si_status));
+	else if (how->si_status == 0 && p->hello)
+		spd_log("%s ended without MPI_Finalize", spd_proc_name(p));
+	else
+		spd_log("%s ended with status %d%s", spd_proc_name(p), how->si_status,
+			p->hello ? "" : ", before MPI_Init");
+}
+
+/* A program that does not come to MPI_Init would be started for ever. */
+static bool
+is_no_good(const struct spd_proc *p, const siginfo_t *how)
+{
+	char text[SPD_WHY];
+
+	spd.early = p->hello || p->killed ? 0 : spd.early + 1;
+	bool missing = !p->hello && how->si_code == CLD_EXITED &&
+		       (how->si_status == 126 || how->si_status == 127);
+	if (!missing && spd.early < EARLY_MAX)
+		return false;
+	snprintf(text, sizeof text, "clusters.%s.program: %s %s", spd.cluster->name,
+		 spd.cluster->program[0],
+		 missing ? "cannot be started, see above"
+			 : "ends again and again before MPI_Init; is it an MPI program of libmpi?");
+	spd_log("%s", text);
+	struct spd_note n = {.type = SPD_NOTE_ABORT,
+			     .cluster = spd.conf->unit[spd.me].cluster,
+			     .status = 1};
+	snprintf(n.text, sizeof n.text, "unit %s: %.400s", spd.conf->unit[spd.me].name, text);
+	spd_net_cluster(&n);
+	spd_end(1, SP_WHY_FAULTS, text);
+	return true;
+}
+
+static void
+proc_over(struct spd_proc *p, const siginfo_t *how, uint64_t now_ns)
+{
+	struct spd_proc was = *p;
+	bool well = was.left && how->si_code == CLD_EXITED && how->si_status == 0;
+
+	if (!well && !spd.ending && !was.killed)
+		say_end(p, how);
+	if (was.left && !well && how->si_code == CLD_EXITED && !spd.status)
+		spd.status = how->si_status;
+	close(p->pidfd);
+	if (p->fd >= 0)
+		close(p->fd);
+	p->pid = 0;
+	if (was.left || spd.ending || is_no_good(&was, how))
+		return;
+	if (was.slot != SP_NONE)
+		sp_node_died(spd.node, was.slot, SP_WHY_EXIT, now_ns);
+	else
+		sp_node_gone(spd.node, was.token, now_ns);
+}
+
+/* ---- views ---- */
+
+/* A process that was started here to be a spare, and has a slot now. */
+static void
+bind_slot(const struct sp_view *v, uint32_t slot)
+{
+	for (uint32_t i = 0; i < spd.nproc; i++) {
+		struct spd_proc *p = &spd.proc[i];
+		if (p->pid && p->slot == SP_NONE && p->token == v->slot[slot].token)
+			p->slot = slot;
+	}
+}
+
+static void
+say_takeovers(const struct sp_view *v)
+{
+	static uint64_t said;
+	static uint32_t known;
+
+	for (uint32_t s = 0; s < v->slots && said; s++) {
+		const struct sp_slot *of = &v->slot[s];
+		if (of->state != SP_SLOT_ROLE || s < spd.node_conf.limits.roles ||
+		    (s < known && spd.started && of->unit != spd.unit))
+			continue;
+		struct spd_proc *p = of->unit == spd.unit ? spd_proc_of_slot(s) : NULL;
+		if (p && p->role_told == SP_NONE && p->hello)
+			spd_log("view %llu: slot %u takes over role %u",
+				(unsigned long long)v->number, s, of->role);
+	}
+	said = v->number;
+	known = v->slots;
+}
+
+void
+spd_procs_follow(const struct sp_view *v, uint64_t now_ns)
+{
+	for (uint32_t s = 0; s < v->slots; s++) {
+		const struct sp_slot *of = &v->slot[s];
+		if (of->unit != spd.unit)
+			continue;
+		if (s >= spd.node_conf.slots)
+			bind_slot(v, s);
+		struct spd_proc *p = spd_proc_of_slot(s);
+		if (p && of->state == SP_SLOT_DEAD && !p->killed && !p->left) {
+			spd_log("%s is dead in view %llu (%s); it is ended", spd_proc_name(p),
+				(unsigned long long)v->number, sp_why_text(of->why));
+			spd_proc_kill(p);
+		}
+		if (s >= spd.node_conf.slots || spd.started[s])
+			continue;
+		spd.started[s] = true;
+		/* Those of a life before are dead already. */
+		if (of->state != SP_SLOT_DEAD && !spd_proc_start(s, 0, now_ns))
+			sp_node_died(spd.node, s, SP_WHY_EXIT, now_ns);
+	}
+	say_takeovers(v);
+}
+
+/* ---- the loop ---- */
+
+nfds_t
+spd_procs_fds(struct pollfd *fd)
+{
+	for (uint32_t i = 0; i < spd.nproc; i++) {
+		const struct spd_proc *p = &spd.proc[i];
+		fd[2 * i] = (struct pollfd){.fd = p->pid ? p->pidfd : -1, .events = POLLIN};
+		fd[2 * i + 1] = (struct pollfd){.fd = p->pid ? p->fd : -1, .events = POLLIN};
+	}
+	return 2 * spd.nproc;
+}
+
+void
+spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns)
+{
+	for (nfds_t i = 0; i < n / 2; i++) {
+		struct spd_proc *p = &spd.proc[i];
+		/* What it said comes before its end. */
+		if (fd[2 * i + 1].revents && p->pid && p->fd == fd[2 * i + 1].fd)
+			spd_talk_read(p, now_ns);
+		siginfo_t how = {0};
+		if (!fd[2 * i].revents || !p->pid || p->pidfd != fd[2 * i].fd ||
+		    waitid(P_PIDFD, (id_t)p->pidfd, &how, WEXITED | WNOHANG) != 0 || !how.si_pid)
+			continue;
+		if (p->fd >= 0)
+			spd_talk_read(p, now_ns);
+		proc_over(p, &how, now_ns);
+	}
+}

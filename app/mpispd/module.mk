@@ -1,0 +1,5 @@
+# mpispd: the daemon of a node of clusters that go on.  conf and wire are archives that tests and
+# fuzzers link alone.
+include app/mpispd/conf/module.mk app/mpispd/wire/module.mk
+
+$(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c,spdconf spdwire spclient sp quorum spx rdctl datagram tunefile sucaead sucudp relayproto door suci tune base,jansson libbsd-overlay)

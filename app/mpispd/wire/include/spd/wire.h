@@ -1,0 +1,52 @@
+/* spd/wire.h - what daemons tell each other, beside the frames of lib/sp.
+ *
+ * Blocks of libsuci, so each comes once and whole, from who has the key:
+ *
+ *	u8 type, then as SPD_NOTES says; numbers big-endian
+ *
+ * Threads  pure functions.  Errors: false, malformed. */
+#ifndef SPD_WIRE_H
+#define SPD_WIRE_H
+
+#include "sp/client.h"
+
+#define SPD_WIRE_VERSION 1u
+#define SPD_NOTE_ROOM	 1024u /* of all but SP, which is as long as its frame and 1 */
+
+/* X(id, number, what follows, meaning) */
+#define SPD_NOTES(X)                                                                            \
+	X(SP, 1, "frame", "of lib/sp, to a unit of the same cluster")                           \
+	X(HERE, 2, "u8 version, u8 state, u16 0, u64 hash", "I am up; enum spd_here")           \
+	X(CARD, 3, "u32 cluster, u64 epoch, u32 role, u32 slot, card", "sp/client.h")           \
+	X(WANT, 4, "u32 cluster, u64 epoch", "send me the cards of your processes again")       \
+	X(LEFT, 5, "u32 cluster, u32 slot", "that process has finished")                        \
+	X(ABORT, 6, "u32 cluster, u32 status, text", "a process of that cluster ends them all")
+
+enum spd_note_type {
+#define X(id, number, shape, what) SPD_NOTE_##id = number,
+	SPD_NOTES(X)
+#undef X
+};
+
+enum spd_here {
+	SPD_HERE_WAITS, /* some have not told me yet that they are up */
+	SPD_HERE_ALL,	/* all have */
+	SPD_HERE_RUNS,	/* it has begun: begin, too */
+	SPD_HERE_COUNT
+};
+
+struct spd_note {
+	enum spd_note_type type;
+	uint32_t cluster, role, slot, status;
+	uint64_t epoch, hash;
+	uint8_t version, state;
+	uint32_t n; /* bytes of body: a card, a frame */
+	const uint8_t *body;
+	char text[SP_TEXT_MAX];
+};
+
+/* Into SPD_NOTE_ROOM bytes; 0: more than fits.  Not for SP. */
+size_t spd_note_write(const struct spd_note *n, void *bytes);
+bool spd_note_read(struct spd_note *n, const void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,21 @@
+/* Notes between daemons: what is read is written again as the same bytes. */
+#include "spd/wire.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct spd_note n;
+	uint8_t bytes[SPD_NOTE_ROOM];
+
+	if (!spd_note_read(&n, data, size) || n.type == SPD_NOTE_SP)
+		return 0;
+	BASE_ASSERT(spd_note_write(&n, bytes) == size);
+	BASE_ASSERT(memcmp(bytes, data, size) == 0);
+	return 0;
+}

@@ -1,0 +1,144 @@
+/* The configuration of mpispd: where processes go, and what is said about files that cannot work. */
+#include "cmocka_all.h"
+#include "spd/conf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIVERSE "\"universe\":{\"name\":\"u\"}"
+#define PROGRAM	 "\"program\":[\"p\"]"
+
+static struct spd_conf *
+read_text(const char *text, char why[SPD_WHY])
+{
+	return spd_conf_parse("t.json", text, strlen(text), why);
+}
+
+static void
+processes_have_places(void **state)
+{
+	static const char text[] =
+		"{" UNIVERSE ",\"units\":{\"n1\":\"10.0.0.2:99\"},"
+		"\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM ",\"compute\":1,\"out\":1},"
+		"\"b\":{\"units\":[\"n1\",\"n2\"]," PROGRAM
+		",\"compute\":4,\"in\":1,\"out\":2,\"spares\":3,\"in_flight\":\"ulfm\"}},"
+		"\"chains\":[{\"from\":\"a\",\"to\":\"b\",\"ordered\":true,\"window\":4}]}";
+	static const uint16_t on[] = {0, 0, 1, 1, 0, 1, 0, 1, 0, 1};
+	char why[SPD_WHY];
+	struct spd_conf *c = read_text(text, why);
+
+	(void)state;
+	assert_string_equal(why, "");
+	assert_non_null(c);
+	assert_int_equal(c->nunits, 3);
+	assert_string_equal(c->unit[1].host, "10.0.0.2");
+	assert_int_equal(c->unit[1].port, 99);
+	assert_string_equal(c->unit[2].host, "n2");
+	assert_int_equal(c->unit[2].port, SPD_PORT);
+	assert_int_equal(c->unit[2].index, 1);
+	assert_int_equal(c->cluster[1].in_flight, SP_IN_FLIGHT_ULFM);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(c->cluster[1].unit_of[i], on[i]);
+	assert_int_equal(c->nchains, 1);
+	assert_true(c->chain[0].ordered && c->chain[0].window == 4);
+	assert_int_equal(c->beat_ms, 20);
+	spd_conf_free(c);
+}
+
+static void
+what_cannot_work_is_told(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"{", "t.json:1: "},
+		{"{}", "universe.name: it is missing"},
+		{"{" UNIVERSE ",\"univers\":1}", "\"univers\" is no key here; there are universe"},
+		{"{" UNIVERSE "}", "clusters: 1 to 32 clusters"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[]," PROGRAM ",\"compute\":1}}}",
+		 "clusters.a.units: a list of names"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
+		 "clusters.a.units: unit n is in cluster a already"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"],\"compute\":1}}}",
+		 "clusters.a.program: a list"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM "}}}",
+		 "clusters.a: it has no process"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":-1}}}",
+		 "clusters.a.compute: a whole number from 0 to 4096"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"in_flight\":\"lost\"}}}",
+		 "clusters.a.in_flight: \"lost\" is none of epoch, ulfm"},
+		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":"
+		 "[\"n\"]," PROGRAM ",\"compute\":4,\"spares\":1}}}",
+		 "clusters.a: 5 processes in the beginning, but universe.slots_max is 4"},
+		{"{" UNIVERSE ",\"severity\":{\"process\":\"continue\",\"node\":\"stop\"},"
+		 "\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1,\"spares\":1}}}",
+		 "clusters.a: 1 spares, but neither"},
+		{"{" UNIVERSE ",\"severity\":{\"process\":\"bypass\"}}",
+		 "severity.process: "},
+		{"{" UNIVERSE ",\"units\":{\"m\":\"h\"},\"clusters\":{\"a\":{\"units\":[\"n\"],"
+		 PROGRAM ",\"compute\":1}}}",
+		 "units: no cluster has unit m"},
+		{"{" UNIVERSE ",\"units\":{\"m\":\"h\",\"n\":\"h\"},\"clusters\":{\"a\":{\"units\":"
+		 "[\"n\",\"m\"]," PROGRAM ",\"compute\":1}}}",
+		 "units: n and m are both at h:7820"},
+		{"{" UNIVERSE ",\"units\":{\"n\":\"h:0\"},\"clusters\":{\"a\":{\"units\":[\"n\"],"
+		 PROGRAM ",\"compute\":1}}}",
+		 "units.n: \"h:0\" is no HOST or HOST:PORT"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1}},"
+		 "\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+		 "chains[0]: "},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"in\":1,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"compute\":1,\"in\":1,\"out\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"},"
+		 "{\"from\":\"b\",\"to\":\"a\"}]}",
+		 "chains[1]: "},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"compute\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+		 "chains[0]: neither a has an \"out\" nor b an \"in\""},
+	};
+	char why[SPD_WHY];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_null(read_text(bad[i].text, why));
+		if (!strstr(why, bad[i].says))
+			fail_msg("%s\n  says: %s\n  not: %s", bad[i].text, why, bad[i].says);
+	}
+}
+
+static void
+what_may_not_be_meant_is_noted(void **state)
+{
+	static const char text[] = "{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"m\"]," PROGRAM
+				   ",\"compute\":4,\"spares\":1}}}";
+	char why[SPD_WHY];
+	struct spd_conf *c = read_text(text, why);
+
+	(void)state;
+	assert_non_null(c);
+	assert_true(spd_conf_warning(c, 0, why));
+	assert_non_null(strstr(why, "psk_file is not set"));
+	assert_true(spd_conf_warning(c, 1, why));
+	assert_non_null(strstr(why, "cluster a has two units"));
+	assert_true(spd_conf_warning(c, 2, why));
+	assert_non_null(strstr(why, "1 spares, and a unit with 2 processes"));
+	assert_false(spd_conf_warning(c, 3, why));
+	spd_conf_free(c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_have_places),
+		cmocka_unit_test(what_cannot_work_is_told),
+		cmocka_unit_test(what_may_not_be_meant_is_noted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
