@@ -1,0 +1,1 @@
+$(call prog,mpispctl,$(wildcard tools/mpispctl/*.c) tools/ctl/client.c,base,jansson libbsd)
