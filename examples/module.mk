@@ -1,5 +1,6 @@
 # Plain MPI programs, compiled with our own mpicc: what a user would do.
-EXAMPLES := $(B)/examples/pingpong $(B)/examples/heat2d $(B)/examples/collectives $(B)/examples/survivor $(B)/examples/meet
+EXAMPLES := $(B)/examples/pingpong $(B)/examples/heat2d $(B)/examples/collectives $(B)/examples/survivor $(B)/examples/meet \
+	$(B)/examples/takeover
 ALL_EXTRA += $(EXAMPLES)
 
 $(B)/examples/%: examples/%.c $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1

@@ -3,3 +3,10 @@
 include app/mpispd/conf/module.mk app/mpispd/wire/module.mk
 
 $(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c,spdconf spdwire spclient sp quorum spx rdctl datagram tunefile sucaead sucudp relayproto door suci tune base,jansson libbsd-overlay)
+
+.PHONY: install-mpispd
+INSTALL_TARGETS += install-mpispd
+install-mpispd:
+	@install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/doc/relayd
+	@sed -e 's|@PREFIX@|$(PREFIX)|g' conf/mpispd.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/mpispd@.service
+	@install -m 644 conf/mpispd-example.json conf/mpispd.schema.json $(DESTDIR)$(PREFIX)/share/doc/relayd/

@@ -69,6 +69,27 @@ spd_slot_left(uint32_t slot)
 
 /* ---- news of lib/sp ---- */
 
+/* Who takes a rank over now would wait for those that have left MPI. */
+static bool
+left_too_early(const struct sp_view *v)
+{
+	static const char why[] = "a process died while others had left MPI already; its rank is "
+				  "not taken over any more";
+	static uint32_t epoch;
+
+	if (v->epoch == epoch)
+		return false;
+	epoch = v->epoch;
+	for (uint32_t r = 0; r < spd.cluster->compute; r++) {
+		if (v->role[r] == SP_NONE || !spd.left[v->role[r]])
+			continue;
+		spd_log("%s", why);
+		spd_end(1, SP_WHY_EXIT, why);
+		return true;
+	}
+	return false;
+}
+
 static void
 follow_view(uint64_t now_ns)
 {
@@ -81,6 +102,8 @@ follow_view(uint64_t now_ns)
 			return;
 		}
 		spd_procs_follow(v, now_ns);
+		if (left_too_early(v))
+			return;
 		spd_talk_follow(v, now_ns);
 	}
 }
@@ -120,7 +143,7 @@ net_expiry_ns(uint64_t now_ns)
 {
 	int ms = datagram_timeout(spd.net);
 
-	return ms < 0 ? BASE_NEVER_NS : now_ns + (uint64_t)ms * BASE_MS_NS;
+	return ms < 0 ? BASE_NEVER_NS : now_ns + (unsigned)ms * BASE_MS_NS;
 }
 
 static void

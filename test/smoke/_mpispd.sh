@@ -1,0 +1,91 @@
+# Sourced: nodes with an mpispd each, as namespaces on one switch.
+# shellcheck shell=bash
+#
+#	spd_up N [MS]		n0 .. n(N-1), 10.99.0.1 ..; packets take MS ms each way
+#	spd_conf PROGRAM...	configuration for them: $SPD/conf.json; knobs below
+#	spd_start		a daemon on each; logs $SPD/n0.log ..
+#
+# Knobs: SPD_COMPUTE, SPD_SPARES, SPD_MORE (members of the file, with a comma before them).
+
+SPD=$(mktemp -d /tmp/spd.XXXXXX)
+SPD_ID=spd$$
+: "${SPD_COMPUTE:=4}" "${SPD_SPARES:=2}" "${SPD_MORE:=}"
+
+spd_ns() { echo "$SPD_ID-$1"; }
+spd_pid() { cat "$SPD/$1.pid"; }
+spd_alive() { kill -0 "$(spd_pid "$1")" 2>/dev/null; }
+
+spd_down() {
+	local n
+	for n in "${spd_nodes[@]:-}"; do
+		[ -z "$n" ] || for p in $(ip netns pids "$(spd_ns "$n")" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+	done
+	for n in hub "${spd_nodes[@]:-}"; do [ -z "$n" ] || ip netns del "$(spd_ns "$n")" 2>/dev/null; done
+	rm -rf "$SPD"
+}
+
+spd_up() {
+	local i n hub
+	hub=$(spd_ns hub)
+	spd_nodes=()
+	ip netns add "$hub" && ip -n "$hub" link add name br0 type bridge && ip -n "$hub" link set br0 up || return
+	for ((i = 0; i < $1; i++)); do
+		n=n$i
+		spd_nodes+=("$n")
+		ip netns add "$(spd_ns "$n")" || return
+		ip -n "$(spd_ns "$n")" link set lo up
+		ip -n "$hub" link add name "p$i" type veth peer name eth0 netns "$(spd_ns "$n")" || return
+		ip -n "$hub" link set "p$i" master br0 up
+		ip -n "$(spd_ns "$n")" addr add "10.99.0.$((i + 1))/24" dev eth0
+		ip -n "$(spd_ns "$n")" link set eth0 up
+	done
+}
+
+spd_conf() {
+	local units='' at='' n i=0 words
+	for n in "${spd_nodes[@]}"; do
+		units+="${units:+,}\"$n\""
+		at+="${at:+,}\"$n\":\"10.99.0.$((++i))\""
+	done
+	words=$(printf ',"%s"' "$@")
+	(umask 077 && echo "1 $(printf '5%.0s' {1..64})" >"$SPD/key")
+	cat >"$SPD/conf.json" <<END
+{ "universe": { "name": "smoke", "psk_file": "$SPD/key", "state": "$SPD/state", "start_timeout_s": 60 },
+  "units": { $at },
+  "clusters": { "steps": { "units": [ $units ], "program": [ ${words#,} ],
+                "compute": $SPD_COMPUTE, "spares": $SPD_SPARES } }$SPD_MORE }
+END
+}
+
+# spd_daemon NODE [OPTION...]
+spd_daemon() {
+	local n=$1
+	shift
+	mkdir -p "$SPD/state"
+	ip netns exec "$(spd_ns "$n")" "$B/bin/mpispd" --unit "$n" --socket "$SPD/$n.sock" "$@" "$SPD/conf.json" \
+		>>"$SPD/$n.log" 2>&1 </dev/null &
+	echo $! >"$SPD/$n.pid"
+}
+
+spd_start() {
+	local n
+	for n in "${spd_nodes[@]}"; do
+		: >"$SPD/$n.log"
+		spd_daemon "$n" --new
+	done
+}
+
+# The newest process that plays a rank.
+spd_rank_pid() { sed -n "s/^takeover: rank $1 is process \([0-9]*\).*/\1 /p" "$SPD"/n*.log | tail -1; }
+spd_rank_node() { grep -l "^takeover: rank $1 is process $(spd_rank_pid "$1")" "$SPD"/n*.log | sed 's/.*\/\(n[0-9]*\).log/\1/'; }
+# spd_wait WHAT COMMAND...: until it succeeds; as long as a loaded machine takes
+spd_wait() {
+	local i what=$1
+	shift
+	for ((i = 0; i < 1200; i++)); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	echo "waited a minute for $what"
+	return 1
+}

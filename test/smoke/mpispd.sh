@@ -1,0 +1,71 @@
+#!/bin/bash
+# Clusters that go on: three nodes with mpispd, a program of four ranks and two spares.  A rank is
+# killed, a node, the master's node; each time a spare takes over, and every sum stays right.
+# timeout: 170
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root mpispd
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_mpispd.sh
+. test/smoke/_mpispd.sh
+trap spd_down EXIT
+tell_logs() { tail -n 12 "$SPD"/n*.log; }
+# Slow beats: processors are shared with other scenarios, and who gets none for long is dead.
+SPD_MORE=', "detect": { "beat_ms": 100, "missed": 8 }'
+
+spd_up 3 || fail "no namespaces"
+spd_conf "$B/examples/takeover" 400 10
+
+# ---- what cannot work ----
+"$B/bin/mpispd" --check "$SPD/conf.json" >"$SPD/check" || fail "--check: $(cat "$SPD/check")"
+sed 's/"compute": 4/"compute": 4000/' "$SPD/conf.json" >"$SPD/bad.json"
+verdict "--check names a table that is too small" \
+	"$("$B/bin/mpispd" --check "$SPD/bad.json" 2>&1 | grep -q 'clusters.steps: 4002 processes.*slots_max is 1024' || echo "it does not")"
+
+# ---- deaths ----
+ranks() { [ "$(grep -h '^takeover: rank [0-9]* is' "$SPD"/n*.log | wc -l)" -ge "$1" ]; }
+over() { for n in "$@"; do ! spd_alive "$n" || return 1; done; }
+status() { "$B/bin/mpispctl" -s "$SPD/$1.sock" status; }
+
+spd_start
+spd_wait "four ranks" ranks 4 || fail "the ranks do not start"
+verdict "mpispctl shows the tree" "$(status n0 | grep -q 'rank 0  (pid' || status n0 2>&1)"
+before=$(date +%s%N)
+kill -9 "$(spd_rank_pid 2)"
+spd_wait "a new rank 2" ranks 5 || fail "nobody takes rank 2 over"
+echo "rank 2 killed; its spare says so $((($(date +%s%N) - before) / 1000000)) ms later, as seen from here"
+verdict "a spare takes a killed rank over" "$(grep -hq '^takeover: rank 2 is process [0-9]*, a new one' "$SPD"/n*.log || echo no)"
+
+spd_wait "the cluster's end" over n0 n1 n2 || fail "it does not end"
+verdict "all sums are right" "$(grep -hq '^takeover: 400 steps are right; [1-9]' "$SPD"/n*.log || echo no)"
+grep -h '^takeover: 400 steps' "$SPD"/n*.log
+for n in n0 n1 n2; do
+	wait "$(spd_pid $n)" || verdict "the daemon of $n ends well" "status $?"
+done
+
+# ---- a node: not the master's, then the master's ----
+node_dies() { # NODE
+	for p in $(ip netns pids "$(spd_ns "$1")"); do { kill -9 "$p" && wait "$p"; } 2>/dev/null; done
+}
+master() { status n1 | sed -n 's/^\(n[0-9]\), master.*/\1/p'; }
+mastered() { [ -n "$(master)" ]; }
+for which in other master; do
+	spd_start
+	spd_wait "four ranks" ranks 4 && spd_wait "a master" mastered || fail "the ranks do not start again"
+	m=$(master)
+	victim=$m
+	[ $which = master ] || victim=$([ "$m" = n2 ] && echo n1 || echo n2)
+	n=$(grep -hc '^takeover: rank [0-9]* is' "$SPD/$victim.log")
+	node_dies "$victim"
+	spd_wait "$n new ranks" ranks $((4 + n)) || fail "nobody takes over for $victim ($which)"
+	left=()
+	for k in n0 n1 n2; do [ $k = "$victim" ] || left+=($k); done
+	spd_wait "the end without $victim" over "${left[@]}" || fail "it does not end without $victim ($which)"
+	verdict "a node dies: $which" "$(grep -hq '^takeover: 400 steps are right' "$SPD"/n*.log ||
+		[ "$victim" = n0 ] || echo "no result")"
+done
+exit $rc
