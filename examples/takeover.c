@@ -55,7 +55,8 @@ do_step(int step, int ms)
 int
 main(int argc, char **argv)
 {
-	int steps = argc > 1 ? atoi(argv[1]) : 200, ms = argc > 2 ? atoi(argv[2]) : 10;
+	int steps = argc > 1 ? (int)strtoul(argv[1], NULL, 10) : 200;
+	int ms = argc > 2 ? (int)strtoul(argv[2], NULL, 10) : 10;
 	int step = 0, again = 1, new = 0, repairs = 0, rc;
 	double last, gap = 0;
 	MPI_Comm world;
