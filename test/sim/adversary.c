@@ -136,7 +136,8 @@ change(struct adversary *a, struct adv_dgram *d)
 			memcpy(d->bytes + d->len - SUCI_SEAL_TAG, o->bytes + o->len - SUCI_SEAL_TAG,
 			       SUCI_SEAL_TAG);
 	} else {
-		d->bytes[below(a, d->len)] ^= (uint8_t)(1 + below(a, 255));
+		uint64_t by = 1 + below(a, 255);
+		d->bytes[below(a, d->len)] ^= (uint8_t)by;
 	}
 }
 
@@ -232,7 +233,7 @@ act(struct adversary *a, const struct adv_dgram *d, uint32_t network)
 	static struct adv_dgram c;
 	const struct adv_dgram *old = remembered(a);
 	uint64_t later_ns = below(a, 3) ? 0 : below(a, 3 * BASE_S_NS);
-	uint32_t me = own_port(a, network);
+	uint32_t me = own_port(a, network), to;
 	switch (below(a, 9)) {
 	case 0: /* again */
 		put(a, d->from, d->to, d->bytes, d->len, later_ns);
@@ -241,7 +242,8 @@ act(struct adversary *a, const struct adv_dgram *d, uint32_t network)
 		put(a, below(a, 2) ? d->to : me, d->from, d->bytes, d->len, later_ns);
 		break;
 	case 2: /* to others, from others */
-		put(a, some_port(a, network), some_port(a, network), d->bytes, d->len, later_ns);
+		to = some_port(a, network);
+		put(a, some_port(a, network), to, d->bytes, d->len, later_ns);
 		break;
 	case 3: /* first, from his address: has the peer moved? */
 		put(a, me, d->to, d->bytes, d->len, 0);
@@ -370,9 +372,10 @@ draw_world(struct base_prng *p, struct world_conf *c)
 	static const uint32_t delay_us[] = {20, 1000, 10000};
 	world_conf_default(c);
 	c->nclusters = 2 + (uint32_t)base_prng_below(p, 2);
-	for (uint32_t i = 0; i < c->nclusters; i++)
-		c->cluster[i] = (struct cluster_conf){1 + (uint32_t)base_prng_below(p, 3),
-						      1 + (uint32_t)base_prng_below(p, 2)};
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		c->cluster[i].ranks = 1 + (uint32_t)base_prng_below(p, 3);
+		c->cluster[i].relays = 1 + (uint32_t)base_prng_below(p, 2);
+	}
 	c->seal_global = base_prng_below(p, 4) > 0;
 	c->seal_private = base_prng_below(p, 2);
 	c->seal_epoch = base_prng_below(p, 2) ? 0 : 50;

@@ -201,9 +201,10 @@ act_honestly(struct doors *w)
 	switch (base_prng_below(g, 10)) {
 	case 0:
 	case 1:
-		if (!p->evil)
-			doors_register(p, (uint16_t)between(g, 1, 4),
-				       coin(g, 70) ? REALM_A : REALM_B);
+		if (!p->evil) {
+			uint64_t realm = coin(g, 70) ? REALM_A : REALM_B;
+			doors_register(p, (uint16_t)between(g, 1, 4), realm);
+		}
 		break;
 	case 2:
 		if (coin(g, 40))
@@ -282,10 +283,9 @@ say_anything(struct doors *w, struct doors_proc *p)
 	static const uint8_t ops[] = {RELAY_DOOR_LEAVE, RELAY_DOOR_HOLD, RELAY_DOOR_DROP,
 				      RELAY_DOOR_GONE, RELAY_DOOR_ANSWER};
 	/* What it answers with is for no door and no import of ours. */
-	struct relay_door_note n = {.op = ops[base_prng_below(g, sizeof ops)],
-				    .request = 0x7fffffff,
-				    .label = (uint32_t)base_prng_below(g, w->conf.doors_max),
-				    .ok = true};
+	struct relay_door_note n = {.request = 0x7fffffff, .ok = true};
+	n.op = ops[base_prng_below(g, sizeof ops)];
+	n.label = (uint32_t)base_prng_below(g, w->conf.doors_max);
 	size_t len = relay_door_encode(&n, buf);
 	if (coin(g, 30))
 		for (len = between(g, 1, sizeof buf); buf[1] <= RELAY_DOOR_DROP;)
@@ -406,10 +406,10 @@ doors_run(uint64_t seed, bool verbose, struct outcome *o)
 	c.procs = (uint32_t)between(&g, 2, 4);
 	c.wan_ns = between(&g, 1, 40) * BASE_MS_NS;
 	c.imports_max = (uint32_t)PICK(&g, 16, 64, 128);
-	struct weather f = {.proc_deaths = coin(&g, 60),
-			    .relay_deaths = coin(&g, 40),
-			    .cuts = coin(&g, 40),
-			    .evil = coin(&g, 70)};
+	struct weather f = {.proc_deaths = coin(&g, 60)};
+	f.relay_deaths = coin(&g, 40);
+	f.cuts = coin(&g, 40);
+	f.evil = coin(&g, 70);
 	bool rogue = coin(&g, 60);
 	uint32_t loss = coin(&g, 50) ? (uint32_t)PICK(&g, 1000000, 20000000, 100000000) : 0;
 	struct doors *w = doors_new(seed, verbose, &c);

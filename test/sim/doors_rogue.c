@@ -256,11 +256,10 @@ say_nonsense(struct doors_rogue *g)
 {
 	struct base_prng *p = &g->w->prng;
 	uint8_t buf[RELAY_DOOR_NOTE_MAX];
-	struct relay_door_note n = {.op = (uint8_t)between(p, 1, 11),
-				    .request = (uint32_t)base_prng_below(p, 64),
-				    .label = (uint32_t)base_prng_below(p, g->w->conf.doors_max),
-				    .ok = true,
-				    .called = (uint32_t)base_prng_below(p, 512)};
+	struct relay_door_note n = {.op = (uint8_t)between(p, 1, 11), .ok = true};
+	n.request = (uint32_t)base_prng_below(p, 64);
+	n.label = (uint32_t)base_prng_below(p, g->w->conf.doors_max);
+	n.called = (uint32_t)base_prng_below(p, 512);
 	size_t len = relay_door_encode(&n, buf);
 	if (coin(p, 20))
 		len = base_prng_below(p, len + 1);

@@ -171,9 +171,10 @@ draw_world(struct engines *all, struct world_conf *c)
 	world_conf_default(c);
 	c->app = &enode_app;
 	c->nclusters = (uint32_t)between(p, 1, 3);
-	for (uint32_t i = 0; i < c->nclusters; i++)
-		c->cluster[i] = (struct cluster_conf){(uint32_t)between(p, 1, 4),
-						      (uint32_t)between(p, 1, 3)};
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		c->cluster[i].ranks = (uint32_t)between(p, 1, 4);
+		c->cluster[i].relays = (uint32_t)between(p, 1, 3);
+	}
 	if (c->nclusters == 1)
 		c->cluster[0] = (struct cluster_conf){(uint32_t)between(p, 2, 6), 0};
 	c->several = c->nclusters > 1;
@@ -204,13 +205,13 @@ make_node(struct engines *all, uint32_t rank, uint32_t datalen, uint32_t ackmark
 	struct world *w = all->w;
 	struct base_prng *p = &all->prng;
 
-	enode_make(&all->nodes, rank,
-		   &(struct lmpi_engine){.tolerant = &program_contexts,
-					 .copied_bytes_max = PICK(p, 1u << 25, 20000, 0),
-					 .unexpected_bytes_max = PICK(p, 1u << 26, 20000, 2000),
-					 .datalen = datalen,
-					 .ackmark = ackmark,
-					 .hiwater = hiwater});
+	struct lmpi_engine e = {.tolerant = &program_contexts,
+				.datalen = datalen,
+				.ackmark = ackmark,
+				.hiwater = hiwater};
+	e.copied_bytes_max = PICK(p, 1u << 25, 20000, 0);
+	e.unexpected_bytes_max = PICK(p, 1u << 26, 20000, 2000);
+	enode_make(&all->nodes, rank, &e);
 	for (uint32_t r = 0; r < w->nend; r++)
 		if (world_same_cluster(w, rank, r))
 			all->nodes.node[rank].peer[r].eager_max = PICK(p, 65536, 1000, 0);
@@ -229,12 +230,16 @@ plan(struct engines *all)
 		sim_at(w->s, start + base_prng_below(p, BASE_MS_NS), step, &all->nodes.node[r], 0);
 	if (coin(p, 50))
 		sim_at(w->s, start, load, all, PICK(p, 20, 200) * BASE_MS_NS);
-	for (uint64_t n = w->nrelay && coin(p, 60) ? between(p, 1, 5) : 0; n > 0; n--)
+	for (uint64_t n = w->nrelay && coin(p, 60) ? between(p, 1, 5) : 0; n > 0; n--) {
+		uint64_t who = base_prng_below(p, w->nrelay);
+		uint64_t back_ns = base_prng_below(p, 500 * BASE_MS_NS);
 		sim_at(w->s, start + base_prng_below(p, all->end_ns - start), die, all,
-		       base_prng_below(p, w->nrelay) | base_prng_below(p, 500 * BASE_MS_NS) << 8);
-	for (uint64_t n = !w->nrelay && coin(p, 60) ? between(p, 1, 3) : 0; n > 0; n--)
-		sim_at(w->s, start + base_prng_below(p, all->end_ns - start), perish, all,
-		       base_prng_below(p, w->nend));
+		       who | back_ns << 8);
+	}
+	for (uint64_t n = !w->nrelay && coin(p, 60) ? between(p, 1, 3) : 0; n > 0; n--) {
+		uint64_t who = base_prng_below(p, w->nend);
+		sim_at(w->s, start + base_prng_below(p, all->end_ns - start), perish, all, who);
+	}
 	for (uint64_t n = coin(p, 30) ? between(p, 1, 3) : 0; n > 0; n--) {
 		uint64_t at = start + base_prng_below(p, all->end_ns - start);
 		for (uint32_t r = 0; r < w->nend; r++) {
@@ -270,12 +275,11 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 		make_node(all, r, datalen, ackmark, hiwater);
 		engine[r] = &all->nodes.node[r].e;
 	}
-	struct program_conf pc = {.seed = seed,
-				  .procs = w->nend,
-				  .messages = (uint32_t)between(p, 20, 300),
-				  .len_max = (uint32_t)PICK(p, 5000, 50000, 300000),
-				  .idle = (uint32_t)PICK(p, 20, 200),
-				  .revokes = coin(p, 50)};
+	struct program_conf pc = {.seed = seed, .procs = w->nend};
+	pc.messages = (uint32_t)between(p, 20, 300);
+	pc.len_max = (uint32_t)PICK(p, 5000, 50000, 300000);
+	pc.idle = (uint32_t)PICK(p, 20, 200);
+	pc.revokes = coin(p, 50);
 	all->program = program_new(&pc, engine);
 	plan(all);
 	world_start(w);

@@ -238,9 +238,10 @@ draw_world(struct failover *f, struct world_conf *c)
 	struct base_prng *p = &f->prng;
 	world_conf_default(c);
 	c->nclusters = 2 + (base_prng_below(p, 4) == 0);
-	for (uint32_t i = 0; i < c->nclusters; i++)
-		c->cluster[i] = (struct cluster_conf){1 + (uint32_t)base_prng_below(p, 3),
-						      2 + (uint32_t)base_prng_below(p, 3)};
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		c->cluster[i].ranks = 1 + (uint32_t)base_prng_below(p, 3);
+		c->cluster[i].relays = 2 + (uint32_t)base_prng_below(p, 3);
+	}
 	c->several = true;
 	c->policy = (uint8_t)base_prng_below(p, 3);
 	c->partition_ns = 30 * BASE_S_NS;

@@ -168,9 +168,10 @@ static void
 plan_links(struct faults *f)
 {
 	struct base_prng *p = &f->prng;
-	for (uint32_t n = times(f, FAULT_FLAP); n-- > 0;)
-		for_a_while(f, link_down, some_link(f), 1, 0,
-			    PICK(p, 1000, 100000, 5000000, 80000000, 900000000));
+	for (uint32_t n = times(f, FAULT_FLAP); n-- > 0;) {
+		uint64_t len_ns = PICK(p, 1000, 100000, 5000000, 80000000, 900000000);
+		for_a_while(f, link_down, some_link(f), 1, 0, len_ns);
+	}
 	for (uint32_t n = times(f, FAULT_RATE); n-- > 0;) {
 		struct sim_link *l = some_link(f);
 		uint64_t slow = base_max_ns(l->conf.rate_bps / PICK(p, 2, 10, 100), 250000);
@@ -180,14 +181,16 @@ plan_links(struct faults *f)
 	}
 	for (uint32_t n = times(f, FAULT_MTU); n-- > 0;) {
 		struct sim_link *l = some_link(f);
+		uint64_t len_ns = PICK(p, 1000000, 50000000, 500000000);
 		for_a_while(f, set_mtu, l, PICK(p, 600, 1200, 1300, 1400, 4000), l->conf.mtu,
-			    PICK(p, 1000000, 50000000, 500000000));
+			    len_ns);
 	}
 	for (uint32_t n = times(f, FAULT_DELAY); n-- > 0;) {
 		struct sim_link *l = some_link(f);
-		for_a_while(f, set_delay, l,
-			    l->conf.delay_ns * PICK(p, 0, 2, 10) + PICK(p, 0, 50000),
-			    l->conf.delay_ns, PICK(p, 1000000, 50000000, 500000000));
+		uint64_t len_ns = PICK(p, 1000000, 50000000, 500000000);
+		uint64_t bad_ns = l->conf.delay_ns * PICK(p, 0, 2, 10);
+		bad_ns += PICK(p, 0, 50000);
+		for_a_while(f, set_delay, l, bad_ns, l->conf.delay_ns, len_ns);
 	}
 }
 
@@ -304,12 +307,15 @@ plan_nodes(struct faults *f)
 		uint64_t ns = PICK(p, 1000, 1000000, 50000000, 200000000);
 		if (!n && coin(p, 30))
 			ns = 3 * BASE_S_NS;
-		sim_at(w->s, some_time(f), step, f, base_prng_below(p, nodes) << 40 | ns);
+		uint64_t node = base_prng_below(p, nodes);
+		sim_at(w->s, some_time(f), step, f, node << 40 | ns);
 		f->stepped_ns += ns;
 	}
-	for (uint32_t n = times(f, FAULT_PAUSE); n-- > 0;)
-		sim_at(w->s, some_time(f), pause_node, f,
-		       base_prng_below(p, nodes) << 40 | PICK(p, 1000000, 20000000, 300000000));
+	for (uint32_t n = times(f, FAULT_PAUSE); n-- > 0;) {
+		uint64_t node = base_prng_below(p, nodes);
+		uint64_t ns = PICK(p, 1000000, 20000000, 300000000);
+		sim_at(w->s, some_time(f), pause_node, f, node << 40 | ns);
+	}
 }
 
 static void

@@ -658,24 +658,26 @@ cast(struct play *p)
 	p->njobs = 1 + (uint32_t)draw(p, JOBS);
 	for (uint32_t k = 0; k < p->njobs; k++) {
 		struct truth *j = &p->job[k];
+		bool has_other = draw(p, 3);
 		*j = (struct truth){
 			.play = p,
 			.spec = {.nclients = 2,
 				 .nprocs = {4, 2},
-				 .nrelays = {p->n, draw(p, 3) ? 1 : 0},
+				 .nrelays = {p->n, has_other ? 1 : 0},
 				 .label_base = {0, 0x05000040},
 				 .token = 0x1000 + k,
 				 .id = k + 1},
-			.primary = (uint32_t)draw(p, p->n),
-			.begin_ns = p->s->now_ns + draw(p, 8 * BASE_S_NS),
-			.run_ns = draw(p, 15 * BASE_S_NS),
 			.handle = RELAY_CLUSTER_NONE,
 		};
+		j->primary = (uint32_t)draw(p, p->n);
+		j->begin_ns = p->s->now_ns + draw(p, 8 * BASE_S_NS);
+		j->run_ns = draw(p, 15 * BASE_S_NS);
 		j->spec.foreign[1] = j->spec.nrelays[1] ? 0 : 1;
 		sim_at(p->s, j->begin_ns, begin, j, 0);
-		if (draw(p, 4) == 0)
-			sim_at(p->s, j->begin_ns + draw(p, j->run_ns + 1), abort_job, j,
-			       draw(p, 1000));
+		if (draw(p, 4) == 0) {
+			uint64_t arg = draw(p, 1000);
+			sim_at(p->s, j->begin_ns + draw(p, j->run_ns + 1), abort_job, j, arg);
+		}
 	}
 }
 

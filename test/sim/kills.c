@@ -76,9 +76,10 @@ draw_world(struct kills *k, struct world_conf *c)
 	struct base_prng *p = &k->prng;
 	world_conf_default(c);
 	c->nclusters = 2;
-	for (uint32_t i = 0; i < c->nclusters; i++)
-		c->cluster[i] = (struct cluster_conf){8 + (uint32_t)base_prng_below(p, 5),
-						      2 + (uint32_t)base_prng_below(p, 2)};
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		c->cluster[i].ranks = 8 + (uint32_t)base_prng_below(p, 5);
+		c->cluster[i].relays = 2 + (uint32_t)base_prng_below(p, 2);
+	}
 	c->several = true;
 	c->policy = (uint8_t)base_prng_below(p, 3);
 	c->partition_ns = 30 * BASE_S_NS;

@@ -59,9 +59,10 @@ leave_run(uint64_t seed, bool verbose, struct outcome *o)
 	s->verbose = verbose;
 	world_conf_default(&c);
 	c.nclusters = 2;
-	for (int i = 0; i < 2; i++)
-		c.cluster[i] = (struct cluster_conf){2 + (uint32_t)base_prng_below(&p, 3),
-						     1 + (uint32_t)base_prng_below(&p, 2)};
+	for (int i = 0; i < 2; i++) {
+		c.cluster[i].ranks = 2 + (uint32_t)base_prng_below(&p, 3);
+		c.cluster[i].relays = 1 + (uint32_t)base_prng_below(&p, 2);
+	}
 	c.trunk.loss_ppb = base_prng_chance(&p, 500000000) ? 10000000 : 0;
 	struct world *w = l.w = world_new(s, &c);
 	l.who = (uint32_t)base_prng_below(&p, w->nend);

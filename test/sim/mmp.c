@@ -461,10 +461,10 @@ wire(struct mw *w, struct base_prng *p)
 	struct sim *s = w->s;
 	uint32_t out[MW_NODES], in[MW_NODES];
 	for (uint32_t i = 0; i < w->size; i++) {
-		struct sim_link_conf c = {.rate_bps = PICK(p, 12500000, 125000000, 1250000000),
-					  .delay_ns = PICK(p, 5000, 50000, 2000000),
-					  .overhead_bytes = SIM_UDP_OVERHEAD,
-					  .queue_bytes = PICK(p, 65536, 1000000)};
+		struct sim_link_conf c = {.overhead_bytes = SIM_UDP_OVERHEAD};
+		c.rate_bps = PICK(p, 12500000, 125000000, 1250000000);
+		c.delay_ns = PICK(p, 5000, 50000, 2000000);
+		c.queue_bytes = PICK(p, 65536, 1000000);
 		out[i] = sim_add_link(s, &c);
 		if (coin(p, 50))
 			c.loss_ppb = (uint32_t)PICK(p, 100000, 10000000, 100000000);

@@ -80,9 +80,8 @@ begin_call(struct world_of_light *w, struct job *j)
 	if (obs_call_make(&j->made, &j->args, j->node) != 0)
 		return wrong(w, j, "no schedule");
 	opt_data_begin(&j->data, j->made.schedule);
-	struct circ_call_mode m = {.mode = (enum circ_mode)(1 + base_prng_below(r, 4)),
-				   .light_from =
-					   base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
+	struct circ_call_mode m = {.mode = (enum circ_mode)(1 + base_prng_below(r, 4))};
+	m.light_from = base_prng_below(r, 3) ? 0 : base_prng_below(r, 200);
 	obs_call_plan(&j->made, &m, &j->slots, &j->plan);
 	j->fabric_mem = malloc(circ_fabric_footprint(&j->plan.of.plan));
 	circ_fabric_start(&j->fabric, &j->plan.of.run, w->now_ns, j->fabric_mem);

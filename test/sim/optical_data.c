@@ -84,13 +84,13 @@ opt_data_draw(struct opt_data *d, struct base_prng *r, struct obs_args *args, ui
 	d->p = p;
 	*args = (struct obs_args){.op = kinds[kind].op,
 				  .algorithm = kinds[kind].algorithm,
-				  .bytes = 16 + base_prng_below(r, 64),
 				  .p = p,
-				  .root = (uint32_t)base_prng_below(r, p),
 				  .degree = 4,
-				  .reversed = base_prng_below(r, 2),
 				  .local = local,
 				  .arg = d};
+	args->bytes = 16 + base_prng_below(r, 64);
+	args->root = (uint32_t)base_prng_below(r, p);
+	args->reversed = base_prng_below(r, 2);
 	if (kinds[kind].op == COLL_BARRIER)
 		args->bytes = 0;
 }

@@ -268,11 +268,14 @@ osw_init(struct osw *w, uint64_t seed)
 	uint64_t *f[] = {&w->faults.refuse, &w->faults.busy, &w->faults.session_ms,
 			 &w->faults.foreign_ms, &w->faults.dark_port};
 	static const uint64_t most[] = {600000000, 600000000, 60000000, 400000000, 300000000};
-	for (size_t i = 0; i < sizeof f / sizeof f[0]; i++)
-		*f[i] = base_prng_below(r, 2) ? base_prng_below(r, most[i]) >> base_prng_below(r, 5)
-					      : 0;
-	w->caps = (uint32_t)base_prng_below(r, 2) * OCS_CAP_ASYNC_COMPLETE |
-		  (uint32_t)base_prng_below(r, 2) * OCS_CAP_EVENTS;
+	for (size_t i = 0; i < sizeof f / sizeof f[0]; i++) {
+		if (!base_prng_below(r, 2))
+			continue;
+		*f[i] = base_prng_below(r, most[i]);
+		*f[i] >>= base_prng_below(r, 5);
+	}
+	w->caps = (uint32_t)base_prng_below(r, 2) * OCS_CAP_ASYNC_COMPLETE;
+	w->caps |= (uint32_t)base_prng_below(r, 2) * OCS_CAP_EVENTS;
 	w->max_batch = batches[base_prng_below(r, 4)];
 	w->gamma_ns = (1 + base_prng_below(r, 12)) * BASE_MS_NS;
 	w->each_ns = base_prng_below(r, 2) * 200000;

@@ -56,9 +56,10 @@ restart_run(uint64_t seed, bool verbose, struct outcome *o)
 	s->verbose = verbose;
 	world_conf_default(&c);
 	c.nclusters = 2;
-	for (int i = 0; i < 2; i++)
-		c.cluster[i] = (struct cluster_conf){1 + (uint32_t)base_prng_below(&p, 3),
-						     1 + (uint32_t)base_prng_below(&p, 2)};
+	for (int i = 0; i < 2; i++) {
+		c.cluster[i].ranks = 1 + (uint32_t)base_prng_below(&p, 3);
+		c.cluster[i].relays = 1 + (uint32_t)base_prng_below(&p, 2);
+	}
 	c.die_ok = true;
 	c.end.liveness_ns = c.relay.liveness_ns = 3 * BASE_S_NS;
 	c.end.keepalive_ns = c.relay.keepalive_ns = 500 * BASE_MS_NS;

@@ -301,13 +301,13 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 {
 	struct campaign c = {.prng = base_prng_seed(seed), .storm = storm};
 	struct sp_node_conf conf = draw_conf(&c.prng);
-	struct spw_links l = {.rate_bps = 125000000,
-			      .delay_ns = PICK(&c.prng, 20000, 50000, 500000),
-			      .loss_ppb = (uint32_t)PICK(&c.prng, 0, 0, 1000000, 30000000),
-			      .dup_ppb = (uint32_t)PICK(&c.prng, 0, 10000000),
-			      .reorder_ppb = (uint32_t)PICK(&c.prng, 0, 20000000)};
+	struct spw_links l = {.rate_bps = 125000000};
 	struct sim *s = sim_new(seed);
 
+	l.delay_ns = PICK(&c.prng, 20000, 50000, 500000);
+	l.loss_ppb = (uint32_t)PICK(&c.prng, 0, 0, 1000000, 30000000);
+	l.dup_ppb = (uint32_t)PICK(&c.prng, 0, 10000000);
+	l.reorder_ppb = (uint32_t)PICK(&c.prng, 0, 20000000);
 	s->verbose = verbose;
 	c.w = spw_new(s, &conf, &l);
 	c.kinds = (uint32_t)base_prng_next(&c.prng) | 1u << PROCESS;

@@ -74,6 +74,16 @@ change_chains(struct plan_of *p)
 }
 
 static void
+kill_some_cluster(struct plan_of *p)
+{
+	uint64_t back_ns = between(&p->prng, 20, 400) * BASE_MS_NS;
+
+	spxw_kill_cluster(p->w,
+			  (uint16_t)PICK(&p->prng, SPXW_FILTER, SPXW_FILTER2, SPXW_OUTPUT),
+			  back_ns);
+}
+
+static void
 make_pipeline_fault(struct sim *s, void *who, uint64_t arg)
 {
 	struct plan_of *p = who;
@@ -91,9 +101,7 @@ make_pipeline_fault(struct sim *s, void *who, uint64_t arg)
 	else if (kind < 5 && (n = draw_node(p, SPX_IO)))
 		spxw_kill(w, n);
 	else if (kind == 5)
-		spxw_kill_cluster(w,
-				  (uint16_t)PICK(&p->prng, SPXW_FILTER, SPXW_FILTER2, SPXW_OUTPUT),
-				  between(&p->prng, 20, 400) * BASE_MS_NS);
+		kill_some_cluster(p);
 	else if (kind < 8 && (n = draw_node(p, coin(&p->prng, 50) ? SPX_IO : SPX_COMPUTE)))
 		spxw_isolate(w, n, PICK(&p->prng, 5, 40, 400) * BASE_MS_NS);
 	else
@@ -134,25 +142,28 @@ heal_links(struct sim *s, void *who, uint64_t arg)
 static struct spxw_conf
 draw_conf(struct base_prng *p)
 {
-	struct spxw_conf c = {.ranks = {(uint32_t)between(p, 1, 3), (uint32_t)between(p, 1, 4),
-					(uint32_t)between(p, 1, 3), (uint32_t)between(p, 1, 2)},
-			      .io = {(uint32_t)between(p, 1, 3), (uint32_t)between(p, 1, 3)},
-			      .frames = (uint32_t)between(p, 150, 500),
-			      .ordered = coin(p, 60),
-			      .second = coin(p, 25),
-			      .policy = (enum spx_policy)base_prng_below(p, 4),
-			      .on_lost = (enum spx_on_lost)PICK(p, SPX_WAIT, SPX_WAIT, SPX_BYPASS,
-								SPX_RESTART, SPX_STOP),
-			      .window = (uint16_t)PICK(p, 2, 8, 16, 32),
-			      .room = (uint32_t)PICK(p, 1, 4, 16, 64),
-			      .ahead = (uint32_t)between(p, 1, 4),
-			      .delay_ns = PICK(p, 20, 200, 2000) * BASE_US_NS,
-			      .lease_ns = 60 * BASE_MS_NS,
-			      .view_ns = PICK(p, 0, 1, 10) * BASE_MS_NS,
-			      .loss_ppb = (uint32_t)PICK(p, 0, 1000000, 30000000),
-			      .dup_ppb = (uint32_t)PICK(p, 0, 10000000),
-			      .reorder_ppb = (uint32_t)PICK(p, 0, 50000000, 500000000)};
+	struct spxw_conf c = {.lease_ns = 60 * BASE_MS_NS};
 
+	c.ranks[SPXW_INPUT] = (uint32_t)between(p, 1, 3);
+	c.ranks[SPXW_FILTER] = (uint32_t)between(p, 1, 4);
+	c.ranks[SPXW_FILTER2] = (uint32_t)between(p, 1, 3);
+	c.ranks[SPXW_OUTPUT] = (uint32_t)between(p, 1, 2);
+	c.io[SPXW_BEFORE] = (uint32_t)between(p, 1, 3);
+	c.io[SPXW_BEHIND] = (uint32_t)between(p, 1, 3);
+	c.frames = (uint32_t)between(p, 150, 500);
+	c.ordered = coin(p, 60);
+	c.second = coin(p, 25);
+	c.policy = (enum spx_policy)base_prng_below(p, 4);
+	c.on_lost = (enum spx_on_lost)PICK(p, SPX_WAIT, SPX_WAIT, SPX_BYPASS, SPX_RESTART,
+					   SPX_STOP);
+	c.window = (uint16_t)PICK(p, 2, 8, 16, 32);
+	c.room = (uint32_t)PICK(p, 1, 4, 16, 64);
+	c.ahead = (uint32_t)between(p, 1, 4);
+	c.delay_ns = PICK(p, 20, 200, 2000) * BASE_US_NS;
+	c.view_ns = PICK(p, 0, 1, 10) * BASE_MS_NS;
+	c.loss_ppb = (uint32_t)PICK(p, 0, 1000000, 30000000);
+	c.reorder_ppb = (uint32_t)PICK(p, 0, 50000000, 500000000);
+	c.dup_ppb = (uint32_t)PICK(p, 0, 10000000);
 	c.work_ns[SPXW_INPUT] = PICK(p, 0, 1, 2) * BASE_MS_NS;
 	c.work_ns[SPXW_FILTER] = c.work_ns[SPXW_FILTER2] = PICK(p, 100, 1000, 3000) * BASE_US_NS;
 	c.work_ns[SPXW_OUTPUT] = PICK(p, 10, 500) * BASE_US_NS;
