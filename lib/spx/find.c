@@ -40,6 +40,20 @@ send_finds(struct spx *s)
 	return n;
 }
 
+/* All that this rank ever made went to an I/O process, which knows it or a floor beyond it.  One that
+ * is dead may have known more than all who live. */
+static bool
+is_all_known(const struct spx *s)
+{
+	for (uint32_t i = 0; i < s->view.nproc; i++) {
+		const struct spx_proc *p = &s->view.proc[i];
+		if (p->kind == SPX_IO && (p->chains & s->out_of) &&
+		    (p->state == SPX_DEAD || p->takeovers))
+			return false;
+	}
+	return true;
+}
+
 static void
 end_finding(struct spx *s)
 {
@@ -48,7 +62,8 @@ end_finding(struct spx *s)
 	base_wheel_cancel(&s->wheel, &s->find);
 	s->found = true;
 	if (s->me->takeovers && o)
-		s->remade_below = o->floor + s->conf.window_max;
+		s->remade_below =
+			is_all_known(s) ? o->floor + s->conf.window_max : UINT64_MAX;
 	s->news_room = true;
 }
 
