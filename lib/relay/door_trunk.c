@@ -374,13 +374,22 @@ withdraw_offer(struct relay_core *c, uint32_t t, uint32_t own, uint32_t called)
 	relay_door_tell_trunk(c, t, &n);
 }
 
-/* Granted to a hold that is gone meanwhile: nobody else would tell that it is not needed. */
+/* Granted to a hold that is gone meanwhile, or was refused before, if the ASK came twice: nobody else
+ * would tell that it is not needed.  The import may still be here, for others that ask or because it
+ * is offered: then it is asked for there from now on, and who rests it drops it. */
 static void
 undo_late(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
+	struct doors *d = &c->doors;
 	struct relay_door_note drop = {.op = RELAY_DOOR_DROP, .label = n->label};
-	if (relay_door_at(c, n->label, DOOR_IMPORT) == NONE)
+	uint32_t i = relay_door_at(c, n->label, DOOR_IMPORT);
+	uint32_t r = i == NONE ? DOOR_RELAYS_MAX : index_of_trunk(&d->cluster[d->door[i].at], t);
+	if (r != DOOR_RELAYS_MAX && set_proved(c, i, r, t)) {
+		d->door[i].flags |= DOOR_ASKED;
+		relay_door_import_rest(c, i);
+	} else {
 		relay_door_tell_trunk(c, t, &drop);
+	}
 	if (n->called)
 		withdraw_offer(c, t, n->offered, n->called);
 }
@@ -415,6 +424,8 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	uint32_t r = index_of_trunk(&d->cluster[d->door[i].at], t);
 	if (r == DOOR_RELAYS_MAX || !(x->wait >> r & 1)) {
 		c->n.notes_bad++;
+		if (n->ok)
+			undo_late(c, t, n);
 		return;
 	}
 	x->wait &= (uint8_t) ~(1u << r);
