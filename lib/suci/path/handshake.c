@@ -22,6 +22,7 @@
 #include "path_internal.h"
 
 #include "base/bytes.h"
+#include "base/serial.h"
 #include "base/siphash.h"
 
 #include <string.h>
@@ -162,7 +163,11 @@ rx_cookie(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	bool other = of_other_life(p, b);
 	p->hs.peer_incarnation = b->incarnation;
 	p->nobody.told_ns = 0;
-	if (other) { /* the cookie is for the old tag, too */
+	/* On a sealed path the same tag with other keys does it.  Anybody can send a false cookie
+	 * there, and an OPEN with another tag ends the path that the first one made. */
+	if (other && p->seal) {
+		suci_seal_again(ep, p);
+	} else if (other) { /* the cookie is for the old tag, too */
 		suci_path_retag(ep, p);
 		p->hs.tries = 0;
 		p->hs.retry_ns = BASE_NEVER_NS;
@@ -190,6 +195,15 @@ is_former(const struct suci *ep, const struct suci_addr *from, const struct suci
 			return true;
 	}
 	return false;
+}
+
+/* An OPEN that left before what brought the path up: late, held back, or recorded.  After as long
+ * as a cookie lives there is none any more. */
+static bool
+left_before_path(const struct suci_path *p, const struct suci_body *b, uint64_t now_ns)
+{
+	return p && p->state == PATH_UP && p->hs.peer_incarnation == b->incarnation &&
+	       now_ns - p->hs.sent_ns <= FORMER_NS && serial_le(b->time_us, p->hs.made_us);
 }
 
 /* The path at that address belongs to a run or an open that is over. */
@@ -278,7 +292,7 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 		ep->count.drop_state++;
 		return;
 	}
-	if (is_former(ep, from, b, now_ns)) {
+	if (is_former(ep, from, b, now_ns) || left_before_path(p, b, now_ns)) {
 		ep->count.drop_incarnation++;
 		return;
 	}
@@ -304,7 +318,7 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 			suci_path_unmake(ep, p); /* nobody has heard of it */
 		return;
 	}
-	if (of_other_life(p, b))
+	if (!p->seal && of_other_life(p, b))
 		suci_path_retag(ep, p);
 	suci_path_establish(ep, p, b, true, 0, now_ns);
 }
@@ -433,6 +447,7 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 		return;
 	}
 	b.offer = h->pn;
+	b.time_us = h->time_us;
 	b.joins = h->flags & SUCI_PF_PART;
 	if (h->type == SUCI_T_HELLO) {
 		rx_hello(ep, from, &b, now_ns);

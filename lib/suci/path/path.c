@@ -201,6 +201,8 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->incoming = incoming;
 	p->tx_tag = b->tag;
 	p->hs.peer_incarnation = b->incarnation;
+	p->hs.made_us = b->time_us;
+	p->hs.sent_ns = now_ns;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
 	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
 	p->frag.peer_reassembles = b->joins && ep->conf.limits.parts_max;

@@ -57,6 +57,7 @@ struct suci_body {
 	 * ACCEPT of ours has to show. */
 	uint8_t ck_open[SEAL_HASH], ck_accept[SEAL_HASH], once[SEAL_DH];
 	uint32_t offer; /* OPEN, ACCEPT: from the path header, see credit.c */
+	uint32_t time_us; /* likewise */
 };
 
 struct suci_close { /* body of CLOSE and RESET */
