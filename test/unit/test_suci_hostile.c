@@ -223,6 +223,17 @@ reset_no_longer(void **state)
 	}
 }
 
+/* Side 1, without its memory. */
+static void
+pair_restart_peer(struct pair *t)
+{
+	free(suci_fini(t->l.ep[1], t->l.now_ns));
+	link_drop_wire(&t->l);
+	t->conf[1].incarnation += 1000;
+	t->conf[1].cookie_secret[5] ^= 9;
+	t->l.ep[1] = link_endpoint(&t->conf[1], t->l.now_ns);
+}
+
 /* And still: a peer that was started anew is found out by its RESET, soon, whether data or only
  * a keepalive tell. */
 static void
@@ -237,11 +248,7 @@ reset_of_a_new_life(void **state)
 		t->want = 50;
 		pair_send(t, 0, 50, 1000);
 		pair_run(t, BASE_S_NS);
-		free(suci_fini(t->l.ep[1], t->l.now_ns));
-		link_drop_wire(&t->l);
-		t->conf[1].incarnation += 1000;
-		t->conf[1].cookie_secret[5] ^= 9;
-		t->l.ep[1] = link_endpoint(&t->conf[1], t->l.now_ns);
+		pair_restart_peer(t);
 		uint64_t latest =
 			t->l.now_ns + (idle ? 100 * BASE_MS_NS : 0) + (sealed ? 16 : 4) * DELAY_NS;
 		if (!idle)
@@ -254,7 +261,54 @@ reset_of_a_new_life(void **state)
 	}
 }
 
-/* ---- moving: who hands datagrams on ------------------------------------------- */
+/* All that is missing is shorter than a RESET and fills the window: no answer would come to it, and
+ * no datagram more may be under way. */
+static void
+reset_under_a_full_window(void **state)
+{
+	enum { WINDOW = 4 };
+	(void)state;
+	struct pair *t = pair_for(true);
+	t->conf[0].limits.window_max = WINDOW;
+	pair_start(t);
+	t->want = 50;
+	pair_send(t, 0, 50, 1);
+	pair_run(t, BASE_S_NS);
+	assert_int_equal(t->s[0].acked, 50);
+	pair_restart_peer(t);
+	pair_send(t, 0, 2 * WINDOW, 1);
+	for (uint32_t ms = 0; ms < 1000 && !t->s[0].downs; ms++) {
+		assert_true(pair_info(t, 0).in_flight <= WINDOW);
+		pair_run(t, BASE_MS_NS);
+	}
+	assert_int_equal(t->s[0].downs, 1);
+	assert_int_equal(t->s[0].why, SUCI_DOWN_RESET);
+	pair_free(t);
+}
+
+/* The same window, and the peer lives but hears nothing for a while: nothing is lost by it. */
+static void
+silence_under_a_full_window(void **state)
+{
+	enum { WINDOW = 4 };
+	(void)state;
+	struct pair *t = pair_for(true);
+	t->conf[0].limits.window_max = WINDOW;
+	pair_start(t);
+	pair_run(t, BASE_S_NS);
+	t->l.filter = keep_and_lose;
+	pair_send(t, 0, 3 * WINDOW, 1);
+	for (uint32_t ms = 0; ms < 500; ms++) {
+		assert_true(pair_info(t, 0).in_flight <= WINDOW);
+		pair_run(t, BASE_MS_NS);
+	}
+	t->l.filter = NULL;
+	t->want = 3 * WINDOW;
+	pair_run(t, 5 * BASE_S_NS);
+	assert_int_equal(t->s[0].acked, 3 * WINDOW);
+	assert_int_equal(t->s[0].downs, 0);
+	pair_free(t);
+}
 
 static uint32_t handed_on;
 
@@ -266,6 +320,103 @@ forge(struct link *l, int to, const struct suci_addr *from, const uint8_t *bytes
 	link_insert(l, d);
 	handed_on++;
 }
+
+/* ---- opening ------------------------------------------------------------------- */
+
+static uint8_t heard_open[2048], heard_cookie[2048];
+static size_t heard_open_len, heard_cookie_len;
+static uint32_t opens, hellos_again;
+
+/* Keeps the first OPEN; no OPEN gets through. */
+static bool
+hold_opens(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l, (void)from;
+	if ((bytes[0] & 15) != SUCI_T_OPEN)
+		return false;
+	if (!heard_open_len) {
+		memcpy(heard_open, bytes, len);
+		heard_open_len = len;
+	}
+	return true;
+}
+
+/* What was held back, or recorded, comes when the same opener has made another path: it ends
+ * nothing. */
+static void
+an_open_that_is_late(void **state)
+{
+	(void)state;
+	for (int sealed = 0; sealed < 2; sealed++) {
+		struct pair *t = pair_for(sealed);
+		uint32_t path;
+		heard_open_len = 0;
+		t->l.filter = hold_opens;
+		pair_make(t);
+		assert_int_equal(suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path,
+						t->l.now_ns),
+				 0);
+		pair_run(t, 100 * BASE_MS_NS);
+		assert_true(heard_open_len);
+		suci_path_close(t->l.ep[0], path, "", t->l.now_ns);
+		pair_run(t, 100 * BASE_MS_NS);
+		uint32_t downs = t->s[0].downs;
+		t->l.filter = NULL;
+		pair_open(t);
+		uint64_t dropped = pair_count(t, 1)->drop_incarnation;
+		link_deliver(&t->l, link_dgram(1, &t->l.addr[0], heard_open, heard_open_len));
+		pair_run(t, BASE_S_NS);
+		assert_int_equal(t->s[0].downs, downs);
+		assert_int_equal(t->s[1].downs, 0);
+		assert_int_equal(pair_count(t, 1)->drop_incarnation, dropped + 1);
+		t->want = 10;
+		pair_send(t, 0, 10, 100);
+		pair_run(t, BASE_S_NS);
+		assert_int_equal(t->s[0].acked, 10);
+		pair_free(t);
+	}
+}
+
+/* Side 1 takes the open and its ACCEPTs are lost.  So side 0 begins again with HELLO, and somebody
+ * answers that faster, as another life of side 1. */
+static bool
+answer_hello(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	int type = bytes[0] & 15;
+	if (type == SUCI_T_COOKIE && !heard_cookie_len) {
+		memcpy(heard_cookie, bytes, len);
+		heard_cookie_len = len;
+	}
+	opens += type == SUCI_T_OPEN;
+	if (type == SUCI_T_HELLO && opens >= 4 && !hellos_again++) {
+		struct suci_addr peer = l->addr[1];
+		heard_cookie[SUCI_PATH_HDR + 15] ^= 1; /* the last byte of incarnation */
+		forge(l, 0, &peer, heard_cookie, heard_cookie_len);
+	}
+	return from == 1 && type == SUCI_T_ACCEPT && hellos_again < 2;
+}
+
+static void
+a_false_cookie_makes_no_second_open(void **state)
+{
+	(void)state;
+	struct pair *t = pair_for(true);
+	uint32_t path;
+	opens = hellos_again = 0;
+	heard_cookie_len = 0;
+	t->l.filter = answer_hello;
+	pair_make(t);
+	assert_int_equal(
+		suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
+	pair_run(t, 20 * BASE_S_NS);
+	assert_true(hellos_again >= 2);
+	assert_int_equal(t->s[0].ups, 1);
+	assert_int_equal(t->s[1].ups, 1);
+	assert_int_equal(t->s[0].downs + t->s[1].downs, 0);
+	pair_free(t);
+}
+
+/* ---- moving: who hands datagrams on ------------------------------------------- */
 
 /* Between the two, and faster than they: what side 0 sends is at side 1 from its address first. */
 static bool
@@ -388,6 +539,10 @@ main(void)
 		cmocka_unit_test(reset_oracle),
 		cmocka_unit_test(reset_no_longer),
 		cmocka_unit_test(reset_of_a_new_life),
+		cmocka_unit_test(reset_under_a_full_window),
+		cmocka_unit_test(silence_under_a_full_window),
+		cmocka_unit_test(an_open_that_is_late),
+		cmocka_unit_test(a_false_cookie_makes_no_second_open),
 		cmocka_unit_test(move_to_a_forwarder),
 		cmocka_unit_test(forgeries),
 		cmocka_unit_test(key_used_up),

@@ -193,10 +193,16 @@ pair_open(struct pair *t)
 }
 
 static inline void
-pair_start(struct pair *t)
+pair_make(struct pair *t)
 {
 	for (int side = 0; side < 2; side++)
 		t->l.ep[side] = link_endpoint(&t->conf[side], t->l.now_ns);
+}
+
+static inline void
+pair_start(struct pair *t)
+{
+	pair_make(t);
 	pair_open(t);
 }
 

@@ -165,12 +165,43 @@ transmit_tx(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uin
 
 /* Who has lost a sealed path answers nothing that is shorter than its RESET, and all that is
  * missing may be.  So each other probe that nobody answers is long enough, and so is a question
- * after a RESET.  A full window has no room for one more. */
+ * after a RESET. */
 static bool
-must_be_long(const struct suci *ep, const struct suci_path *p)
+must_be_long(const struct suci_path *p)
 {
-	return p->seal && p->sent.in_flight < ep->conf.limits.window_max &&
+	return p->seal &&
 	       (p->seal->want_challenge || (p->loss.probes >= 2 && p->loss.probes % 2 == 0));
+}
+
+static void
+drop_probe(struct suci *ep, struct suci_path *p)
+{
+	if (p->loss.probe_rec == NONE)
+		return;
+	suci_rec_detach(ep, p, p->loss.probe_rec);
+	suci_rec_give(ep, p->loss.probe_rec);
+}
+
+/* A full window has no room for a probe beside it: the oldest that is missing is held to be lost,
+ * and goes again when there is room.  Had it arrived after all, its ack takes it back. */
+static void
+make_room_for_probe(struct suci *ep, struct suci_path *p)
+{
+	for (uint32_t i = p->sent.flight.head, next;
+	     i != NONE && p->sent.in_flight >= ep->conf.limits.window_max; i = next) {
+		next = ep->rec[i].link.next;
+		if (ep->rec[i].kind == REC_MTU)
+			continue; /* shows with the next ack */
+		suci_rec_detach(ep, p, i);
+		if (ep->rec[i].kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
+			suci_rec_give(ep, i);
+			continue;
+		}
+		suci_loss_mark_lost(ep, p, i, true);
+		ep->rec[i].where = WHERE_LOST;
+		base_ilist_prepend(&p->sent.lost, rec_links(ep), i);
+		p->sent.n_lost++;
+	}
 }
 
 /* A probe timeout or a keepalive: the oldest segment again, or a bare probe. */
@@ -179,8 +210,11 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 {
 	bool unanswered = outstanding(p) > 0;
 	uint64_t due_ns = p->sent.due_ns;
-	bool doubt = unanswered && suci_pmtu_doubt(p), bare = doubt || must_be_long(ep, p);
+	bool doubt = unanswered && suci_pmtu_doubt(p), bare = doubt || must_be_long(p);
 	p->loss.probe_due = false;
+	/* What is sent in place of the last probe has its room. */
+	if (p->sent.in_flight >= ep->conf.limits.window_max)
+		drop_probe(ep, p);
 	if (p->sent.lost.head != NONE && !bare) {
 		uint32_t i = p->frag.on ? suci_frag_lost(ep, p) : p->sent.lost.head;
 		if (!p->frag.on)
@@ -203,10 +237,8 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		transmit_tx(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
-	if (p->loss.probe_rec != NONE) {
-		suci_rec_detach(ep, p, p->loss.probe_rec);
-		suci_rec_give(ep, p->loss.probe_rec);
-	}
+	drop_probe(ep, p);
+	make_room_for_probe(ep, p);
 	static const uint8_t padding[SUCI_RESET_SEALED];
 	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
 	p->loss.probe_rec = i;
