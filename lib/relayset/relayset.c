@@ -332,6 +332,8 @@ relayset_path_up(struct relayset *rs, uint32_t path, const struct suci_addr *add
 	rs->unsettled = true;
 	if (again)
 		tell_lost(rs, i, false, now_ns);
+	if (rs->survives)
+		relayset_meet_relay(rs, i, now_ns);
 	return true;
 }
 
@@ -469,6 +471,8 @@ relayset_turn(struct relayset *rs, uint64_t now_ns)
 		look_after_all(rs, now_ns);
 	if (rs->unsettled)
 		relayset_settle(rs, now_ns);
+	if (rs->untold)
+		relayset_tell_deaths(rs, now_ns);
 	bool dirty = rs->dirty;
 	rs->dirty = false;
 	return dirty;

@@ -1,5 +1,6 @@
 /* relayset_internal.h - state of a set, shared by its files:
  *   relayset.c   the list of relays, how they go and come, turns
+ *   deaths.c     what relays are told, and tell, of processes that have failed
  *   weights.c    which relay carries what: members and weights of groups */
 #ifndef RELAYSET_INTERNAL_H
 #define RELAYSET_INTERNAL_H
@@ -15,6 +16,7 @@ struct relay {
 	uint32_t mtu; /* UDP payload its trunks take; 0 unknown */
 	bool up;
 	bool spoke;			   /* weight is its own word, not another relay's */
+	bool untold;			   /* of deaths, all that there are */
 	bool small_said;		   /* its datagrams are too small, and the owner knows */
 	uint32_t weight;		   /* its share; 0: it drains */
 	uint32_t ways;			   /* clients it has a way to */
@@ -50,6 +52,8 @@ struct relayset {
 	bool unsettled; /* members or weights of groups must change */
 	bool dirty;	/* something was handed to the endpoint */
 	bool connected, closing;
+	bool survives, untold;		     /* untold: a relay is */
+	struct relayset_survivors survivors; /* if it survives */
 	uint64_t none_ns;	     /* so long there has been no relay */
 	uint64_t look_ns, looked_ns; /* after the relays: next and last time */
 };
@@ -59,6 +63,11 @@ struct relayset {
 #define DRAINS	     (-2) /* weight 0, and no acks of their own */
 int relayset_weight(const struct relayset *rs, const struct group *g, uint32_t i);
 void relayset_settle(struct relayset *rs, uint64_t now_ns);
+
+/* --- deaths.c */
+/* A relay is up: it knows of no death. */
+void relayset_meet_relay(struct relayset *rs, uint32_t i, uint64_t now_ns);
+void relayset_tell_deaths(struct relayset *rs, uint64_t now_ns);
 
 static inline bool
 relay_drains(const struct relay *r)

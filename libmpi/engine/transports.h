@@ -33,6 +33,8 @@ uint64_t lmpi_tp_short_since_ns(void);
 void lmpi_tp_tell_abort(const char *why, uint64_t limit_ns);
 /* Nothing is sent to that process or taken from it any more. */
 void lmpi_tp_shun(uint32_t world);
+/* This job survives deaths (lmpi_outlive): relays are told, and tell of them. */
+void lmpi_tp_survive(void);
 /* Are there processes in shared memory, and how many CPUs may those of this node use together? */
 bool lmpi_tp_near(void);
 int lmpi_tp_cores(void);

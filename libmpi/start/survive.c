@@ -225,6 +225,7 @@ lmpi_survive_start(void)
 	eng.tolerant = &contexts;
 	lmpi_loop.take_news = take_death_news;
 	lmpi_outlive = note_lost_rank;
+	lmpi_tp_survive();
 	return LMPI_OK;
 }
 

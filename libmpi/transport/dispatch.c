@@ -141,6 +141,12 @@ lmpi_tp_shun(uint32_t world)
 		lmpi_net_shun(world);
 }
 
+void
+lmpi_tp_survive(void)
+{
+	lmpi_net_survive();
+}
+
 bool
 lmpi_tp_near(void)
 {

@@ -276,33 +276,6 @@ connect_sole(const struct suci_addr *addr)
 		(void)suci_udp_connect(net.udp, addr);
 }
 
-/* To a relay that is up: this job survives deaths, and those that have died. */
-static void
-tell_tolerance(uint32_t path)
-{
-	uint32_t relay = relayset_on_path(net.relays, path);
-	struct relay_note n = {.type = RELAY_NOTE_DEATH};
-
-	if (relay == RELAYSET_NONE)
-		return;
-	n.label_base = lmpi_net_relay_base(relay);
-	n.token = (uint32_t)lmpi_loop.token;
-	lmpi_relays_note(relay, &n);
-	for (uint32_t r = 0; r < lmpi_world.size; r++)
-		if (eng.peer[r].lost)
-			lmpi_relays_tell_death(relay, r);
-}
-
-static void
-note_death(const struct relay_note *n)
-{
-	if (n->label_base != LMPI_LABEL_BASE || n->token != (uint32_t)lmpi_loop.token ||
-	    !lmpi_outlive || n->first + n->count > lmpi_world.size)
-		return;
-	for (uint32_t r = n->first; r < n->first + n->count; r++)
-		lmpi_outlive(r);
-}
-
 static void
 event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
 	      size_t hello_len, bool incoming)
@@ -320,8 +293,7 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 		bool taken =
 			relayset_path_up(net.relays, path, addr, known ? h.mtu : 0, eng.now_ns);
 		net.path_use[path] = taken ? USE_RELAY : USE_OTHER_RELAY;
-		if (taken && lmpi_outlive)
-			tell_tolerance(path);
+		net.dirty |= taken;
 		return;
 	}
 	if (!incoming || !known || use != USE_NONE)
@@ -373,7 +345,7 @@ note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t no
 			relayset_ways(net.relays, path, n.ways, n.resend);
 		break;
 	case RELAY_NOTE_DEATH:
-		note_death(&n);
+		(void)relayset_death(net.relays, &n);
 		break;
 	case RELAY_NOTE_ABORT:
 		if (n.label_base == LMPI_LABEL_BASE)

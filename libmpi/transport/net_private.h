@@ -64,9 +64,6 @@ int lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n);
 bool lmpi_relays_path_down(uint32_t path, enum suci_down why, const char *word, const char *text);
 /* Tell relay i.  False: it is not up, or takes none now. */
 bool lmpi_relays_note(uint32_t i, const struct relay_note *n);
-/* Tell relay i, or all of them, that this process has failed, if it is of our cluster. */
-void lmpi_relays_tell_death(uint32_t i, uint32_t world);
-void lmpi_relays_shun(uint32_t world);
 /* Once a turn of the loop, outside Suci's callbacks. */
 void lmpi_relays_turn(uint64_t now_ns);
 void lmpi_relays_print_stats(void);

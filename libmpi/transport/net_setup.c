@@ -494,8 +494,8 @@ lmpi_net_shun(uint32_t world)
 
 	if (!net.ep)
 		return;
-	if (relayset_count(net.relays) > 0)
-		lmpi_relays_shun(world);
+	relayset_failed(net.relays, world, eng.now_ns);
+	net.dirty = true;
 	if (r->reach == LMPI_REACH_RELAY && r->has_lane) {
 		eng.in_transport = true;
 		suci_lane_close(net.lanes, r->lane, suci_udp_now_ns());

@@ -99,25 +99,33 @@ lmpi_relays_note(uint32_t i, const struct relay_note *n)
 	return lmpi_net_tell_relay(i, bytes, relay_note_encode(n, bytes));
 }
 
-void
-lmpi_relays_tell_death(uint32_t i, uint32_t world)
+static void
+hear_of_death(void *user, uint32_t first, uint32_t count)
 {
-	struct relay_note n = {.type = RELAY_NOTE_DEATH,
-			       .label_base = lmpi_net_relay_base(i),
-			       .token = (uint32_t)lmpi_loop.token,
-			       .first = world,
-			       .count = 1};
+	(void)user;
+	for (uint32_t r = first; r < first + count; r++)
+		lmpi_outlive(r);
+}
 
-	/* Relays of other clusters' processes hear of those from their own. */
-	if (lmpi_world.proc[world].client == lmpi_world.client)
-		lmpi_relays_note(i, &n);
+static bool
+knows_of_death(void *user, uint32_t world)
+{
+	(void)user;
+	return eng.peer[world].lost;
 }
 
 void
-lmpi_relays_shun(uint32_t world)
+lmpi_net_survive(void)
 {
-	for (uint32_t i = 0; i < relayset_count(net.relays); i++)
-		lmpi_relays_tell_death(i, world);
+	if (net.relays)
+		relayset_survive(net.relays,
+				 &(struct relayset_survivors){.nworld = lmpi_world.size,
+							      .first = lmpi_world.client_first,
+							      .n = lmpi_world.client_size,
+							      .label_base = LMPI_LABEL_BASE,
+							      .token = (uint32_t)lmpi_loop.token,
+							      .failed = hear_of_death,
+							      .has_failed = knows_of_death});
 }
 
 bool

@@ -95,6 +95,7 @@ struct lmpi_relay {
  * cluster's; else they are those of other clusters, reached over the wide-area network. */
 int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
+void lmpi_net_survive(void);
 bool lmpi_net_is_open(void);
 /* There are processes from now on that were not known at start-up.  0 or -errno. */
 int lmpi_net_more(void);

@@ -123,6 +123,7 @@ struct fake { /* a relay */
 	uint32_t accepted;
 	char closed[SUCI_TEXT_MAX]; /* what the process said when it closed */
 	uint32_t lost[2];	    /* notes LOST: found, lost */
+	uint32_t deaths, first, count; /* notes DEATH, and the last one's ranks */
 	uint32_t segments;
 };
 static struct fake fakes[RELAYS];
@@ -192,6 +193,12 @@ on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t at_ns)
 	if (n.type == RELAY_NOTE_LOST) {
 		assert_int_equal(n.label_base, BASE);
 		f->lost[n.lost]++;
+	}
+	if (n.type == RELAY_NOTE_DEATH) {
+		assert_true(n.label_base == BASE && n.token == 77);
+		f->deaths++;
+		f->first = n.first;
+		f->count = n.count;
 	}
 }
 
@@ -641,6 +648,113 @@ back_in_time(void **state)
 	}
 }
 
+/* Ranks 0 to 3 are of this cluster, 4 and 5 of another. */
+static bool dead[6];
+static uint32_t named;
+
+static void
+take_dead(void *user, uint32_t first, uint32_t count)
+{
+	(void)user;
+	named = first * 16 + count;
+}
+
+static bool
+is_dead(void *user, uint32_t rank)
+{
+	(void)user;
+	return dead[rank];
+}
+
+static void
+told_of_deaths(const struct fake *f, uint32_t notes, uint32_t first, uint32_t count)
+{
+	assert_int_equal(f->deaths, notes);
+	assert_int_equal(f->first, first);
+	assert_int_equal(f->count, count);
+}
+
+static void
+deaths(void **state)
+{
+	struct relayset_survivors s = {.nworld = 6,
+				       .n = 4,
+				       .label_base = LABEL_BASE,
+				       .token = 77,
+				       .failed = take_dead,
+				       .has_failed = is_dead};
+	uint8_t ping[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping);
+
+	(void)state;
+	memset(dead, 0, sizeof dead);
+	told(RELAY_POLICY_STRIPE, 1);
+	relayset_survive(set, &s);
+	pass(100 * BASE_MS_NS);
+	for (uint32_t i = 0; i < RELAYS; i++)
+		told_of_deaths(&fakes[i], 1, 0, 0);
+	/* Those of other clusters are none of its business. */
+	dead[5] = true;
+	relayset_failed(set, 5, now_ns);
+	pass(50 * BASE_MS_NS);
+	told_of_deaths(&fakes[0], 1, 0, 0);
+	dead[2] = true;
+	relayset_failed(set, 2, now_ns);
+	pass(50 * BASE_MS_NS);
+	for (uint32_t i = 0; i < RELAYS; i++)
+		told_of_deaths(&fakes[i], 2, 2, 1);
+	/* What finds no room is told later, all of it. */
+	while (relayset_tell(set, 0, ping, len, now_ns))
+		;
+	dead[3] = true;
+	relayset_failed(set, 3, now_ns);
+	pass(200 * BASE_MS_NS);
+	told_of_deaths(&fakes[0], 4, 2, 2);
+	/* So is it told to one that was started anew. */
+	relay_dies(&fakes[1]);
+	pass(500 * BASE_MS_NS);
+	dead[0] = true;
+	relayset_failed(set, 0, now_ns);
+	relay_starts(&fakes[1]);
+	fakes[1].deaths = 0;
+	pass(3 * BASE_S_NS);
+	told_of_deaths(&fakes[1], 3, 2, 2);
+	told_of_deaths(&fakes[2], 5, 0, 1);
+}
+
+static void
+deaths_told(void **state)
+{
+	struct relayset_survivors s = {.nworld = 6,
+				       .n = 4,
+				       .label_base = LABEL_BASE,
+				       .token = 77,
+				       .failed = take_dead,
+				       .has_failed = is_dead};
+	struct relay_note n = {.type = RELAY_NOTE_DEATH,
+			       .label_base = LABEL_BASE,
+			       .token = 77,
+			       .first = 3,
+			       .count = 3};
+
+	(void)state;
+	named = 0;
+	assert_false(relayset_death(set, &n)); /* it does not survive them */
+	relayset_survive(set, &s);
+	assert_true(relayset_death(set, &n));
+	assert_int_equal(named, 3 * 16 + 3);
+	named = 0;
+	n.count = 4;
+	assert_false(relayset_death(set, &n));
+	n.count = 1;
+	n.token = 78;
+	assert_false(relayset_death(set, &n));
+	n.token = 77;
+	n.label_base++;
+	assert_false(relayset_death(set, &n));
+	assert_int_equal(named, 0);
+}
+
 #define ROW(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int
@@ -654,6 +768,8 @@ main(void)
 		ROW(ways),
 		ROW(nobody_left),
 		ROW(back_in_time),
+		ROW(deaths),
+		ROW(deaths_told),
 	};
 
 	return cmocka_run_group_tests_name("relayset", tests, NULL, NULL);

@@ -115,6 +115,27 @@ bool relayset_turn(struct relayset *rs, uint64_t now_ns);
 /* When the next turn is due. */
 uint64_t relayset_expiry_ns(const struct relayset *rs);
 
+/* --- a job that survives deaths (note DEATH)
+ *
+ * Each relay that comes up is told so, and which processes of this cluster have failed; each later
+ * failure is told to all that are up.  What a relay could not take is told again. */
+struct relayset_survivors {
+	uint32_t nworld;
+	uint32_t first, n;	    /* world ranks of this cluster: of others their relays tell */
+	uint32_t label_base, token; /* of notes for this process */
+	/* A relay says that these have failed; perhaps again. */
+	void (*failed)(void *user, uint32_t first, uint32_t count);
+	/* This process knows that it has failed. */
+	bool (*has_failed)(void *user, uint32_t rank);
+};
+/* At the start.  user is that of the set. */
+void relayset_survive(struct relayset *rs, const struct relayset_survivors *s);
+/* has_failed() says so of one more: the relays are told if it is of this cluster. */
+void relayset_failed(struct relayset *rs, uint32_t rank, uint64_t now_ns);
+/* A note DEATH of a relay.  False: it is not for this process, or names ranks that there are
+ * not. */
+bool relayset_death(struct relayset *rs, const struct relay_note *n);
+
 struct relayset_info {
 	struct relayset_relay relay;
 	const char *name; /* "10.0.0.1:4711" */
