@@ -20,7 +20,12 @@
 	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
 	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
 	X(SIBLING, "what one process of a job says passes for another, too")        \
-	X(GUESSES, "wrong tokens are looked at without end")
+	X(GUESSES, "wrong tokens are looked at without end")                        \
+	X(DEATH_UNTOLD, "processes are not told who has failed")                    \
+	X(DEATH_WITHIN, "relays of other clusters are not told who has failed")     \
+	X(DEATH_ANY, "a process may say of any other that it has failed")           \
+	X(DEATH_STAYS, "a cluster that is out of reach for good has not failed")    \
+	X(DEATH_KEPT, "a job of which all have failed or left is kept")
 
 enum relay_bug {
 	RELAY_BUG_NONE,

@@ -396,7 +396,7 @@ on_end(struct relay_cluster *c, uint32_t i, const struct relay_peer_frame *f)
 		relay_primary_finished(c, j, i, "");
 	else if ((j->primary == i || j->orphan) && *f->text)
 		relay_member_over(c, j, f->text);
-	else if (j->primary == i)
+	else if (j->primary == i || j->orphan)
 		relay_member_finish(c, j);
 }
 

@@ -191,12 +191,17 @@ relay_member_over(struct relay_cluster *c, struct cluster_job *j, const char *wh
 }
 
 /* Without a primary it is over when our processes have left, and the others of the cluster had
- * time to. */
+ * time to.  In a job that survives deaths that means all of the cluster's: one of our relays that
+ * got the job after they had gone hears it from us, for no process will tell it. */
 void
 relay_member_tick(struct relay_cluster *c, struct cluster_job *j, uint64_t now_ns)
 {
-	if (j->orphan && j->left_ns && now_ns - j->left_ns > RELAY_CLUSTER_ORPHAN_NS)
-		relay_member_over(c, j, "");
+	if (!j->orphan || !j->left_ns || now_ns - j->left_ns <= RELAY_CLUSTER_ORPHAN_NS)
+		return;
+	for (uint32_t i = 0; i < c->conf.nrelays && j->tolerant; i++)
+		if (i != c->conf.self)
+			relay_cluster_send(c, i, RELAY_PEER_END, j->label_base, "");
+	relay_member_over(c, j, "");
 }
 
 /* The primary says that the job finished. */

@@ -1,6 +1,8 @@
 /* Groups: which trunk a segment goes over, and what it means when there is none. */
 #include "core_internal.h"
 
+#include "canary.h"
+
 #include "base/bytes.h"
 
 #include <stdio.h>
@@ -433,7 +435,7 @@ all_left(const struct relay_core *c, const struct job *j)
 		else if (j->tolerant || (p->path != NONE && c->path[p->path].up))
 			return false;
 	}
-	return any;
+	return any && !(j->tolerant && RELAY_BUG(DEATH_KEPT));
 }
 
 static void

@@ -34,7 +34,8 @@ enum proc_flag {
 	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
 	PROC_TELL_DEAD = 256,
 	PROC_TELL_ALL = PROC_TELL_RELAYS | PROC_TELL_WAYS | PROC_TELL_DEAD,
-	PROC_DEAD = 512, /* it has failed, and its job goes on: also PROC_LEFT */
+	PROC_DEAD = 512,  /* it has failed, and its job goes on: also PROC_LEFT */
+	PROC_SAID = 1024, /* a relay says so, and no process yet that the job survives that */
 };
 
 #define GUESS_SOURCES_LOG 6
@@ -366,6 +367,13 @@ struct job *relay_job_by_base(const struct relay_core *c, uint32_t label_base);
  * told.  Again: nothing happens. */
 void relay_bury(struct relay_core *c, struct job *j, uint32_t first, uint32_t n);
 void relay_bury_client(struct relay_core *c, struct job *j, uint32_t client);
+/* For good, now that a trunk to it is down; late: that has not come up for connect_ns. */
+bool relay_out_of_reach(const struct relay_core *c, const struct job *j, uint32_t client,
+			bool late);
+/* Who was reached over that trunk, and is out of reach for good, has failed. */
+void relay_bury_lost(struct relay_core *c, struct job *j, uint32_t t, bool late);
+/* A process says that the job survives deaths. */
+void relay_job_tolerates(struct relay_core *c, struct job *j);
 /* Runs of processes that have failed, from rank at on: the first, and how many; 0: no more. */
 uint32_t relay_next_dead(struct relay_core *c, const struct job *j, uint32_t at, bool local,
 			 uint32_t *first);

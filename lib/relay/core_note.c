@@ -1,21 +1,19 @@
 /* Notes that come in; those that go out are in core_tell.c. */
 #include "door_internal.h"
 
+#include "canary.h"
+
 /* A process tells of its own cluster's only: of others their relays do. */
 static void
 death_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n)
 {
 	if (n->first + n->count > j->nworld ||
-	    (n->count &&
+	    (n->count && !RELAY_BUG(DEATH_ANY) &&
 	     (n->first < j->first_local || n->first + n->count > j->first_local + j->nlocal))) {
 		c->n.notes_bad++;
 		return;
 	}
-	if (!j->tolerant) {
-		j->tolerant = true;
-		j->state = true;
-		wake_at(c, c->now_ns);
-	}
+	relay_job_tolerates(c, j);
 	relay_bury(c, j, n->first, n->count);
 }
 
@@ -27,11 +25,16 @@ death_from_trunk(struct relay_core *c, struct job *j, uint32_t t, const struct r
 
 	for (uint32_t r = n->first; says && r < n->first + n->count; r++)
 		says = j->trunk_clients[t] >> job_proc(c, j, r)->client & 1;
-	/* Who is not told that the job survives deaths ends with it. */
-	if (!says || !j->tolerant)
+	if (!says) {
 		c->n.notes_bad++;
-	else
+		return;
+	}
+	/* A relay that has just been started hears from others before its processes are there. They
+	 * say whether the job survives deaths; the other relay says it once. */
+	if (j->tolerant)
 		relay_bury(c, j, n->first, n->count);
+	for (uint32_t r = n->first; r < n->first + n->count; r++)
+		job_proc(c, j, r)->flags |= PROC_SAID;
 }
 
 static void

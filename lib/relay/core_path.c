@@ -488,25 +488,10 @@ job_lost(const struct relay_core *c, const struct job *j, uint32_t t, bool late)
 		const struct group *g = &j->group[client];
 		if (!relay_group_find((struct group *)g, t)) /* a process */
 			return true;
-		if (g->was_up ? relay_group_given_up(c, j, client)
-			      : late && g->lost_ns != BASE_NEVER_NS)
+		if (relay_out_of_reach(c, j, client, late))
 			return true;
 	}
 	return false;
-}
-
-/* The same in a job that goes on: who is out of reach for good has failed. */
-static void
-bury_lost(struct relay_core *c, struct job *j, uint32_t t)
-{
-	for (uint32_t h = 0; h < j->nhosts; h++)
-		if (j->host[h].process && j->host[h].trunk == t)
-			relay_bury(c, j, j->host[h].first_rank, j->host[h].nprocs);
-	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
-		uint32_t client = (uint32_t)__builtin_ctz(mask);
-		if (relay_group_given_up(c, j, client))
-			relay_bury_client(c, j, client);
-	}
 }
 
 /* What the relay behind the trunk said of others is void, and what it had in custody may be
@@ -546,7 +531,7 @@ trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late
 		if (!(down || late) || trunk_left(j, t) || !job_lost(c, j, t, late))
 			continue;
 		if (j->tolerant) {
-			bury_lost(c, j, t);
+			relay_bury_lost(c, j, t, late);
 			continue;
 		}
 		relay_clients_text(j->trunk_clients[t], who, sizeof who);

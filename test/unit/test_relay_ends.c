@@ -168,10 +168,13 @@ job_outlives_a_cluster(void **state)
 	struct relay *r = relay_new(0);
 	add_job(r, spec2);
 	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
-	/* Before the job is known to survive it, a note of that changes nothing. */
+	/* Before the job is known to survive it, a note of that changes nothing; then it counts. */
 	tell_death(r, t, 4, 1);
-	assert_int_equal(relay_core_counters(r->c)->notes_bad, 1);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 0);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 0);
 	tell_death(r, p0, 0, 0);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 1);
+	deaths_are(r, p0, 1, 4, 1);
 	tell_death(r, t, 4, 1);
 	deaths_are(r, p0, 1, 4, 1);
 	deaths_are(r, t, 0, 0, 0);
@@ -179,7 +182,7 @@ job_outlives_a_cluster(void **state)
 	tell_death(r, t, 2, 1);
 	tell_death(r, t, 6, 2);
 	tell_death(r, t, 4, 0);
-	assert_int_equal(relay_core_counters(r->c)->notes_bad, 4);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 3);
 	/* The relay goes, and with it all behind it. */
 	fake_down(&r->ep, t, SUCI_DOWN_SILENT, "");
 	relay_core_tick(r->c, r->ep.now);
