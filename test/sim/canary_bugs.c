@@ -207,6 +207,22 @@ static const struct plan {
 	P(SIBLING, B(STANDS)),
 	P(GUESSES, B(STANDS)),
 #undef P
+#define P(id, breaks_)                                                                           \
+	{                                                                                        \
+		.relay = RELAY_BUG_##id, .name = #id, .run = survive_run, .scenario = "survive", \
+		.breaks = breaks_                                                                \
+	}
+	P(DEATH_UNTOLD, B(TOLD)),
+	P(DEATH_WITHIN, B(TOLD)),
+	P(DEATH_ANY, B(ALIVE)),
+	P(DEATH_STAYS, B(TOLD) | B(COMPLETE)),
+	P(DEATH_KEPT, B(EMPTY)),
+#undef P
+	{.relayset = RELAYSET_BUG_HUSHED,
+	 .name = "HUSHED",
+	 .run = survive_run,
+	 .scenario = "survive",
+	 .breaks = B(REASON)},
 };
 
 static const char *const suci_whats[] = {"",

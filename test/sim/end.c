@@ -121,6 +121,11 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	/* Its path goes down, too. */
 	if (outlives(e) && r < e->w->nend && world_same_cluster(e->w, e->rank, r))
 		return;
+	if (e->w->conf.tolerant) {
+		if (r < e->w->nend && !e->quitting)
+			e->w->conf.app->lost(e, r);
+		return;
+	}
 	end_over(e, "lane down (%d): %s", (int)why, text ? text : "");
 	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
 }
@@ -196,6 +201,8 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 			e->w->conf.app->lost(e, r);
 		return;
 	}
+	if (e->w->conf.tolerant) /* of nobody */
+		return;
 	end_over(e, "path %u down (%d): %s", path, (int)why, text ? text : "");
 	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
 }
@@ -212,6 +219,8 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 	}
 	INVARIANT(e->w->s, BYTES, n.label_base == LABEL_BASE, "rank %u: note for label base %u",
 		  e->rank, n.label_base);
+	if (e->leaving)
+		return;
 	if (n.type == RELAY_NOTE_ABORT)
 		end_over(e, "ABORT: %s", n.text);
 	else if (e->relays)
@@ -311,6 +320,8 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	    src_label - LABEL_BASE >= e->w->nend)
 		return SUCI_DROPPED;
 	uint32_t r = src_label - LABEL_BASE;
+	if (outlives(e) && e->shunned >> r & 1)
+		return SUCI_DROPPED;
 	if (e->lane[r] != NONE_U32 || r == e->rank || e->ended)
 		return SUCI_DROPPED;
 	if (e->relays && !world_same_cluster(e->w, e->rank, r) && !end_relays_ready(e))
@@ -325,7 +336,16 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 void
 end_shun(struct end *e, uint32_t rank)
 {
+	bool again = e->shunned >> rank & 1;
 	e->shunned |= UINT64_C(1) << rank;
+	if (e->w->conf.tolerant && !again) {
+		if (e->relays)
+			relayset_failed(e->relays, rank, now(e));
+		if (e->lane[rank] != NONE_U32 && !world_same_cluster(e->w, e->rank, rank)) {
+			suci_lane_close(e->lanes, e->lane[rank], now(e));
+			e->lane[rank] = NONE_U32;
+		}
+	}
 	if (e->path[rank] != NONE_U32)
 		suci_path_close(e->ep, e->path[rank], "you are lost", now(e));
 }
@@ -366,6 +386,15 @@ static const struct suci_lane_ops ops = {
 };
 
 static void
+count_event(struct end *e)
+{
+	if (!e->w->on_event)
+		return;
+	e->events++;
+	e->w->on_event(e->w, e->rank);
+}
+
+static void
 wake(struct sim *s, void *who, uint64_t at)
 {
 	struct end *e = who;
@@ -380,6 +409,7 @@ wake(struct sim *s, void *who, uint64_t at)
 	check_wake(e->w, &e->wakes, "rank", e->rank);
 	suci_tick(e->ep, now(e));
 	end_drive(e);
+	count_event(e);
 }
 
 void
@@ -437,6 +467,44 @@ tx_full(struct end *e)
 	return ns != 0;
 }
 
+/* What MPI_Finalize does at last: LEAVE to all relays, a second at most for that to be
+ * acknowledged, then all paths are closed with a word. */
+static void
+farewell(struct end *e)
+{
+	struct suci_path_info info;
+
+	if (!e->leaving || e->left || (suci_held(e->ep) && now(e) < e->leave_ns))
+		return;
+	for (uint32_t p = 0; p < e->limits.paths_max; p++)
+		if (suci_path_info(e->ep, p, &info))
+			suci_path_close(e->ep, p, "finished", now(e));
+	e->left = true;
+}
+
+void
+end_leave(struct end *e)
+{
+	struct relay_note n = {.type = RELAY_NOTE_LEAVE, .label_base = e->w->label_base[e->client]};
+	uint8_t bytes[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&n, bytes);
+
+	if (e->leaving)
+		return;
+	e->leaving = e->quitting = true;
+	e->leave_ns = now(e) + BASE_S_NS;
+	if (e->relays)
+		relayset_closing(e->relays);
+	for (uint32_t i = 0; e->relays && i < relayset_count(e->relays); i++)
+		(void)relayset_tell(e->relays, i, bytes, len, now(e));
+}
+
+bool
+end_has_left(const struct end *e)
+{
+	return e->left;
+}
+
 static bool
 push_streams(struct end *e)
 {
@@ -462,6 +530,7 @@ end_drive(struct end *e)
 	while (more && !s->failed) {
 		more = false;
 		end_relays_turn(e);
+		farewell(e);
 		if (e->started && !e->ended && !e->quitting)
 			more = w->conf.app ? w->conf.app->push(e) : push_streams(e);
 		while (!tx_full(e) && suci_tx(e->ep, &out, now(e))) {
@@ -482,6 +551,8 @@ end_drive(struct end *e)
 	}
 	check_driven(w, e->ep, "rank", e->rank);
 	uint64_t at = base_min_ns(suci_expiry_ns(e->ep), end_relays_next_ns(e));
+	if (e->leaving && !e->left)
+		at = base_min_ns(at, e->leave_ns);
 	if (at == BASE_NEVER_NS || (e->tx_waits && at <= now(e))) {
 		e->wake_ns = BASE_NEVER_NS;
 	} else if (at != e->wake_ns) {
@@ -552,6 +623,7 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct suci_addr from = addr_of(s->port[buf->from].ipv4);
 	suci_rx(e->ep, &from, buf->data, buf->len, b, now(e));
 	end_drive(e);
+	count_event(e);
 }
 
 static void
@@ -655,6 +727,10 @@ end_kill(struct end *e)
 		return;
 	sim_log(e->w->s, "rank %u dies", e->rank);
 	e->quitting = true;
+	/* Those over relays do not end with their paths, and may hold what came early. */
+	for (uint32_t r = 0; e->w->conf.tolerant && r < e->w->nend; r++)
+		if (e->lane[r] != NONE_U32 && !world_same_cluster(e->w, e->rank, r))
+			suci_lane_close(e->lanes, e->lane[r], now(e));
 	suci_fini(e->ep, now(e));
 	suci_lanes_fini(e->lanes);
 	free(e->ep_mem);

@@ -13,10 +13,38 @@ now(const struct end *e)
 	return node_now(&e->clock, e->w->s->now_ns);
 }
 
+/* As libmpi has it: in a job that survives deaths, those beyond the relays are no more. */
 static void
 nobody_left(void *user, const char *text)
 {
-	end_over(user, "%s", text);
+	struct end *e = user;
+
+	if (!e->w->conf.tolerant) {
+		end_over(e, "%s", text);
+		return;
+	}
+	for (uint32_t r = 0; r < e->w->nend; r++)
+		if (!world_same_cluster(e->w, e->rank, r))
+			e->w->conf.app->lost(e, r);
+}
+
+static void
+hear_failed(void *user, uint32_t first, uint32_t count)
+{
+	struct end *e = user;
+
+	for (uint32_t r = first; r < first + count; r++) {
+		e->told |= UINT64_C(1) << r;
+		e->w->conf.app->lost(e, r);
+	}
+}
+
+static bool
+knows_failed(void *user, uint32_t rank)
+{
+	const struct end *e = user;
+
+	return e->shunned >> rank & 1;
 }
 
 static const struct relayset_ops set_ops = {.nobody_left = nobody_left};
@@ -59,6 +87,16 @@ end_relays_new(struct end *e, struct suci_config *c)
 	void *mem = aligned_alloc(64, relayset_footprint(&rc.limits));
 	BASE_ASSERT(mem);
 	e->relays = relayset_new(mem, &rc);
+	if (w->conf.tolerant)
+		relayset_survive(e->relays, &(struct relayset_survivors){
+						    .nworld = w->nend,
+						    .first = w->first_rank[e->client],
+						    .n = w->conf.cluster[e->client].ranks,
+						    .label_base = LABEL_BASE,
+						    .token = OWN_TOKEN + e->rank,
+						    .failed = hear_failed,
+						    .has_failed = knows_failed,
+					    });
 	for (uint32_t r = 0; r < w->nend; r++) {
 		struct relayset_relay relay = {.token = w->token[e->client],
 					       .base = w->label_base[e->client]};
@@ -141,7 +179,16 @@ end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const 
 		size_t len)
 {
 	struct relay_list l;
-	if (n->type == RELAY_NOTE_WAYS) {
+	if (n->type == RELAY_NOTE_DEATH) {
+		/* doc/wire.md: what a relay tells a process. */
+		INVARIANT(e->w->s, ALIVE,
+			  e->w->conf.tolerant && n->count && n->token == OWN_TOKEN + e->rank &&
+				  n->first + n->count <= e->w->nend,
+			  "rank %u: a DEATH of %u ranks from %u on, token 0x%x", e->rank, n->count,
+			  n->first, n->token);
+		if (!e->w->s->failed)
+			(void)relayset_death(e->relays, n);
+	} else if (n->type == RELAY_NOTE_WAYS) {
 		relayset_ways(e->relays, path, n->ways, n->resend);
 	} else if (n->type == RELAY_NOTE_RELAYS) {
 		INVARIANT(e->w->s, HONEST, !relay_list_decode(bytes, len, &l),

@@ -124,7 +124,8 @@ block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 	struct enode *n = enode_of(user);
 
 	(void)lane, (void)now_ns;
-	INVARIANT(n->end->w->s, REASON, ok || n->all->over || n->all->dead,
+	INVARIANT(n->end->w->s, REASON,
+		  ok || n->all->over || n->all->dead || n->all->left || n->all->apart[n->end->rank],
 		  "rank %u: a packet failed", n->end->rank);
 	n->e.in_transport = true;
 	lmpi_lanes_done(&n->e, cookie, ok);
@@ -167,7 +168,7 @@ hear(struct sim *s, void *who, uint64_t dead)
 		return;
 	}
 	n->all->news--;
-	if (!n->end->alive || n->all->over)
+	if (!n->end->alive || n->all->over || n->end->leaving)
 		return;
 	end_shun(n->end, (uint32_t)dead);
 	n->all->lost(n, (uint32_t)dead);
@@ -183,14 +184,24 @@ enode_hear(struct enode *n, uint32_t dead, uint64_t in_ns)
 	sim_at(s, s->now_ns + in_ns, hear, n, dead);
 }
 
-/* The direct path to that process is down. */
+bool
+enode_may_miss(const struct enode *n, uint32_t rank)
+{
+	const struct enodes *all = n->all;
+
+	return (all->dead | all->left | all->apart[n->end->rank]) >> rank & 1;
+}
+
+/* The direct path to that process is down, or a relay says that it has failed. */
 static void
 path_lost(struct end *end, uint32_t rank)
 {
 	const struct enode *n = enode_of(end);
 
-	INVARIANT(end->w->s, REASON, n->all->over || n->all->dead >> rank & 1,
-		  "rank %u: the path to rank %u is down, which is alive", end->rank, rank);
+	INVARIANT(end->w->s, ALIVE, n->all->over || enode_may_miss(n, rank),
+		  "rank %u loses rank %u, which is alive", end->rank, rank);
+	if (end->shunned >> rank & 1 || rank == end->rank)
+		return;
 	enode_hear(enode_of(end), rank, 0);
 }
 
@@ -262,7 +273,7 @@ enodes_bury(struct enodes *all)
 {
 	for (uint32_t d = 0; d < all->w->nend; d++) {
 		struct lmpi_engine *e = &all->node[d].e;
-		if (!(all->dead >> d & 1))
+		if (!((all->dead | all->left) >> d & 1))
 			continue;
 		for (uint32_t r = 0; r < e->size; r++)
 			if (r != d)

@@ -3,9 +3,9 @@
  * A scenario has a struct enodes, which is its world's `scenario`; enode_app is its `app`.  It
  * makes the engines, kills processes, tells the others, and is asked by calls.
  *
- * Death    enode_kill() outside of that process's own calls; others hear by enode_hear(), or when
- *	    their path to it is down.  Who hears takes nothing more from the dead, then
- *	    enodes.lost() is called. */
+ * Death    enode_kill() outside of that process's own calls; others hear by enode_hear(), when
+ *	    their path to it is down, or when a relay says so.  Who hears takes nothing more from
+ *the dead, then enodes.lost() is called. */
 #ifndef SIM_ENODE_H
 #define SIM_ENODE_H
 
@@ -30,7 +30,8 @@ struct enodes {
 	struct world *w;
 	struct enode node[ENODES_MAX];
 	bool over;			 /* what fails now is no fault */
-	uint32_t dead;			 /* bits of ranks */
+	uint32_t dead, left;		 /* bits of ranks */
+	uint32_t apart[ENODES_MAX]; /* the same: whom nothing connects with this one any more */
 	uint32_t news;			 /* of deaths, on their way; a scenario may add its own */
 	struct enode *current;		 /* whose callbacks run */
 	void (*turned)(struct enode *n); /* after a turn; or NULL */
@@ -47,7 +48,9 @@ void enode_check(const struct enode *n);
 /* false: it is dead already, or the last one. */
 bool enode_kill(struct enode *n);
 void enode_hear(struct enode *n, uint32_t dead, uint64_t in_ns);
-/* What the dead have left in their engines goes. */
+/* That process may be taken for dead there. */
+bool enode_may_miss(const struct enode *n, uint32_t rank);
+/* What the dead, and who has gone, have left in their engines goes. */
 void enodes_bury(struct enodes *all);
 
 #endif

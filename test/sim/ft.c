@@ -5,10 +5,8 @@
  * Each process agrees twice; one revokes a context in between.  The living must end, with one
  * result that the dead have had, too; and all or none know of the revocation. */
 #include "draw.h"
-#include "enode.h"
+#include "member.h"
 #include "scenario.h"
-
-#include "ft/ft.h"
 
 #include "base/assert.h"
 
@@ -18,21 +16,8 @@
 
 #define AGREEMENTS  2u
 #define PAIRS	    40u
-#define CTX	    7u
 #define REVOKED	    9u
 #define COMPLETE_NS (60 * BASE_S_NS)
-
-struct outcome_of { /* of an agreement */
-	uint64_t and_of[2], max_of, failed;
-};
-
-struct member {
-	struct ft *f;
-	uint32_t begun, ended; /* agreements */
-	bool revoked;
-	uint32_t knows; /* bits of failures */
-	struct outcome_of got[AGREEMENTS];
-};
 
 struct death {
 	uint32_t rank;
@@ -40,25 +25,12 @@ struct death {
 };
 
 struct survivors {
-	struct enodes nodes; /* first */
-	struct member member[ENODES_MAX];
+	struct members members; /* first */
 	struct base_prng prng;
-	uint32_t revoker, began[AGREEMENTS];
+	uint32_t revoker;
 	struct death death[2];
 	uint64_t late_ns; /* others hear of a death within this time */
 };
-
-/* What is sent keeps its bytes until it is done. */
-struct parcel {
-	struct lmpi_req req; /* first */
-	uint8_t frame[];
-};
-
-/* Handlers of the library's own messages are not told who they are. */
-static struct survivors *running;
-
-static const uint32_t everybody[ENODES_MAX] = {0, 1, 2,	 3,  4,	 5,  6,	 7,
-					       8, 9, 10, 11, 12, 13, 14, 15};
 
 static struct survivors *
 survivors_of(const struct enode *n)
@@ -66,136 +38,16 @@ survivors_of(const struct enode *n)
 	return (struct survivors *)(void *)n->all;
 }
 
-static struct member *
-member_of(const struct enode *n)
-{
-	return &survivors_of(n)->member[n->end->rank];
-}
-
-static void *
-own_memory(void *user, size_t bytes)
-{
-	void *p = malloc(bytes ? bytes : 1);
-
-	(void)user;
-	BASE_ASSERT(p);
-	return p;
-}
-
-static void
-free_memory(void *user, void *p)
-{
-	(void)user;
-	free(p);
-}
-
-/* ---- what lib/ft asks for ---- */
-
-static void
-burn_parcel(struct lmpi_req *req)
-{
-	free(req);
-}
-
-static void
-mail_frame(void *user, uint32_t to, const void *frame, size_t len)
-{
-	struct enode *n = user;
-	struct parcel *p = own_memory(NULL, sizeof *p + len);
-
-	p->req = (struct lmpi_req){.on_done = burn_parcel};
-	memcpy(p->frame, frame, len);
-	lmpi_engine_isend(&n->e, &p->req, p->frame, len, to, (int)n->end->rank, 0, LMPI_CID_SERVICE,
-			  LMPI_STANDARD);
-}
-
-static void
-lose_failed(void *user, uint32_t rank)
-{
-	struct enode *n = user;
-
-	INVARIANT(n->end->w->s, HONEST, n->all->dead >> rank & 1,
-		  "rank %u takes rank %u for dead, which is alive", n->end->rank, rank);
-	member_of(n)->knows |= 1u << rank;
-	end_shun(n->end, rank);
-	lmpi_engine_lost(&n->e, &n->peer[rank]);
-}
-
-static void
-mark_revoked(void *user, uint64_t ctx)
-{
-	struct enode *n = user;
-
-	lmpi_engine_revoke(&n->e, ctx);
-	member_of(n)->revoked = true;
-}
-
-static uint64_t
-bit_of(uint32_t rank, uint32_t k)
-{
-	return UINT64_C(1) << (ENODES_MAX * k + rank);
-}
-
-static void
-check_result(const struct survivors *v, uint32_t k, const struct outcome_of *o)
-{
-	struct sim *s = v->nodes.w->s;
-	uint32_t n = v->nodes.w->nend;
-
-	for (uint32_t r = 0; r < n; r++) {
-		bool in = !(o->and_of[0] & bit_of(r, k));
-		INVARIANT(s, AGREE,
-			  v->member[r].ended <= k || !memcmp(&v->member[r].got[k], o, sizeof *o),
-			  "agreement %u ends with two results, one of them at rank %u", k, r);
-		INVARIANT(s, AGREE, in || v->nodes.dead >> r & 1,
-			  "agreement %u ends without rank %u, which is alive", k, r);
-		INVARIANT(s, AGREE, !in || v->began[k] >> r & 1,
-			  "agreement %u: rank %u took no part", k, r);
-		INVARIANT(s, AGREE, !(o->failed >> r & 1) || v->nodes.dead >> r & 1,
-			  "agreement %u: rank %u has not failed", k, r);
-	}
-	INVARIANT(s, AGREE, v->began[k] >> (o->max_of % ENODES_MAX) & 1,
-		  "agreement %u: nobody offered %llu", k, (unsigned long long)o->max_of);
-}
-
-static void begin_next(struct enode *n);
-
-static void
-note_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
-{
-	struct enode *n = user;
-	struct member *m = member_of(n);
-
-	BASE_ASSERT(ctx == CTX && seq == m->ended && seq < AGREEMENTS);
-	struct outcome_of *o = &m->got[m->ended++];
-	*o = (struct outcome_of){
-		.and_of = {r->and_of[0], r->and_of[1]}, .max_of = r->max_of, .failed = 0};
-	for (uint32_t i = 0; i < r->n; i++)
-		o->failed |= (uint64_t)ft_result_has_failed(r, i) << i;
-	check_result(survivors_of(n), seq, o);
-	if (n->end->rank == survivors_of(n)->revoker && seq == 0)
-		ft_revoke(m->f, REVOKED, everybody, n->e.size);
-	begin_next(n);
-}
-
-static const struct ft_ops ft_calls = {mail_frame, lose_failed, mark_revoked, note_agreed};
-
-static void
-begin_next(struct enode *n)
-{
-	struct member *m = member_of(n);
-	uint32_t k = m->begun, rank = n->end->rank;
-	struct ft_offer o = {.and_of = {~bit_of(rank, k), UINT64_MAX},
-			     .max_of = 100 * ENODES_MAX + rank};
-
-	if (k == AGREEMENTS)
-		return;
-	survivors_of(n)->began[k] |= 1u << rank;
-	m->begun++;
-	ft_agree(m->f, CTX, everybody, n->e.size, &o);
-}
-
 /* ---- what happens ---- */
+
+static void
+begin_next(struct enode *n, uint32_t k)
+{
+	if (n->end->rank == survivors_of(n)->revoker && k == 0)
+		member_revoke(n, REVOKED);
+	if (k + 1 < AGREEMENTS)
+		member_agree(n);
+}
 
 static void
 start_member(struct sim *s, void *who, uint64_t arg)
@@ -206,23 +58,8 @@ start_member(struct sim *s, void *who, uint64_t arg)
 	if (!n->end->alive)
 		return;
 	n->all->current = n;
-	begin_next(n);
+	member_agree(n);
 	end_drive(n->end);
-}
-
-static void
-open_frame(uint32_t from, const void *data, uint64_t len)
-{
-	const struct enode *n = running->nodes.current;
-
-	INVARIANT(n->end->w->s, HONEST, ft_on_frame(member_of(n)->f, from, data, (size_t)len),
-		  "rank %u: a malformed frame of rank %u", n->end->rank, from);
-}
-
-static void
-tell_member(struct enode *n, uint32_t dead)
-{
-	ft_failed(member_of(n)->f, dead);
 }
 
 static void
@@ -254,62 +91,23 @@ static bool
 are_all_over(void *who)
 {
 	const struct survivors *v = who;
-	const struct world *w = v->nodes.w;
+	const struct enodes *nodes = &v->members.nodes;
+	const struct world *w = nodes->w;
 	bool some = false, all = true;
 
 	for (uint32_t r = 0; r < w->nend; r++) {
 		if (!w->end[r].alive)
 			continue;
-		const struct member *m = &v->member[r];
-		if (m->ended < AGREEMENTS || m->knows != v->nodes.dead)
+		const struct member *m = &v->members.member[r];
+		if (m->ended < AGREEMENTS || m->knows != nodes->dead)
 			return false;
 		some |= m->revoked;
 		all &= m->revoked;
 	}
-	return v->nodes.news == 0 && some == all;
+	return nodes->news == 0 && some == all;
 }
-
-/* Contexts number processes by world rank, and nothing is acknowledged. */
-static uint32_t
-rank_of_source(const struct lmpi_engine *e, uint64_t cid, int source)
-{
-	(void)e, (void)cid;
-	return (uint32_t)source;
-}
-
-static bool
-is_unacked_here(const struct lmpi_engine *e, uint64_t cid)
-{
-	(void)e, (void)cid;
-	return true;
-}
-
-static void
-ignore_gone(struct lmpi_engine *e, struct lmpi_peer *peer)
-{
-	(void)e, (void)peer;
-}
-
-static const struct lmpi_contexts contexts = {rank_of_source, is_unacked_here, ignore_gone};
 
 /* ---- one run ---- */
-
-static void
-make_member(struct survivors *v, uint32_t rank)
-{
-	static const struct ft_memory memory = {own_memory, free_memory, NULL};
-	struct enode *n = &v->nodes.node[rank];
-
-	enode_make(&v->nodes, rank,
-		   &(struct lmpi_engine){.tolerant = &contexts,
-					 .copied_bytes_max = 1u << 20,
-					 .unexpected_bytes_max = 1u << 20,
-					 .datalen = 4096,
-					 .ackmark = 10,
-					 .hiwater = 20,
-					 .handler = open_frame});
-	v->member[rank].f = ft_new(rank, v->nodes.w->nend, &ft_calls, n, &memory);
-}
 
 /* turns: of each process until all was over; NULL: nobody asks. */
 static void
@@ -317,11 +115,11 @@ run_once(uint64_t seed, bool verbose, const struct death death[2], uint64_t *tur
 	 struct outcome *o)
 {
 	struct survivors *v = calloc(1, sizeof *v);
+	struct enodes *nodes;
 	struct world_conf c;
-	const char *what;
 
 	BASE_ASSERT(v);
-	running = v;
+	nodes = &v->members.nodes;
 	v->prng = base_prng_seed(seed ^ 0xf7);
 	memcpy(v->death, death, sizeof v->death);
 	struct sim *s = sim_new(seed);
@@ -330,36 +128,38 @@ run_once(uint64_t seed, bool verbose, const struct death death[2], uint64_t *tur
 	c.app = &enode_app;
 	c.nclusters = 1;
 	c.cluster[0] = (struct cluster_conf){(uint32_t)between(&v->prng, 3, 6), 0};
-	struct world *w = v->nodes.w = world_new(s, &c);
+	struct world *w = nodes->w = world_new(s, &c);
 	w->scenario = v;
-	v->nodes.turned = die_in_turn;
-	v->nodes.lost = tell_member;
+	nodes->turned = die_in_turn;
+	v->members.agreed = begin_next;
 	v->revoker = (uint32_t)base_prng_below(&v->prng, w->nend);
 	v->late_ns = PICK(&v->prng, 0, 100000, 5000000);
 	uint64_t apart = PICK(&v->prng, 1000, 100000, 2000000);
 	for (uint32_t r = 0; r < w->nend; r++)
-		make_member(v, r);
+		member_make(&v->members, r,
+			    &(struct lmpi_engine){.copied_bytes_max = 1u << 20,
+						  .unexpected_bytes_max = 1u << 20,
+						  .datalen = 4096,
+						  .ackmark = 10,
+						  .hiwater = 20});
 	world_start(w);
 	for (uint32_t r = 0; r < w->nend; r++)
 		sim_at(s, s->now_ns + base_prng_below(&v->prng, apart), start_member,
-		       &v->nodes.node[r], 0);
+		       &nodes->node[r], 0);
 	sim_run(s, s->now_ns + COMPLETE_NS, are_all_over, v);
 	INVARIANT(s, COMPLETE, are_all_over(v), "not all of the living have ended and know of all");
 	for (uint32_t r = 0; r < w->nend; r++) {
 		if (turns)
-			turns[r] = v->nodes.node[r].turns;
-		enode_check(&v->nodes.node[r]);
-		INVARIANT(s, TABLES, ft_check(v->member[r].f, &what), "rank %u: %s", r, what);
+			turns[r] = nodes->node[r].turns;
+		member_check(&nodes->node[r]);
 	}
 	sim_run(s, s->now_ns + 10 * BASE_S_NS, world_quiet, w);
-	v->nodes.over = true;
+	nodes->over = true;
 	uint32_t nend = w->nend;
-	enodes_bury(&v->nodes);
+	enodes_bury(nodes);
 	scenario_end(w, o);
-	for (uint32_t r = 0; r < nend; r++) {
-		lmpi_engine_drop(&v->nodes.node[r].e);
-		ft_free(v->member[r].f);
-	}
+	for (uint32_t r = 0; r < nend; r++)
+		member_free(&v->members, r);
 	free(v);
 }
 

@@ -273,6 +273,13 @@ world_check_end(struct world *w)
 		inside += w->end[i].not_read + w->end[i].bounced;
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		inside += w->relay[i].not_read;
+	for (uint32_t i = 0; i < w->nend && w->s->buf_live != inside; i++)
+		if (w->end[i].holding)
+			sim_log(w->s, "rank %u holds %u", i, w->end[i].holding);
+	for (uint32_t i = 0; i < w->nrelay && w->s->buf_live != inside; i++)
+		if (w->relay[i].holding)
+			sim_log(w->s, "relay %u.%u holds %u", w->relay[i].client, w->relay[i].index,
+				w->relay[i].holding);
 	INVARIANT(w->s, EMPTY, w->s->buf_live == inside,
 		  "%llu receive buffers are still held after everything was closed",
 		  (unsigned long long)(w->s->buf_live - inside));

@@ -10,47 +10,49 @@
 #include "sim.h"
 
 /* X(id, name, what) */
-#define INVARIANTS(X)                                                                             \
-	/* each event */                                                                          \
-	X(ONCE, "exactly-once",                                                                   \
-	  "each byte of a block is placed once; a block begins, ends and comes back once")        \
-	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")               \
-	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")              \
-	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")           \
-	X(WINDOW, "window",                                                                       \
-	  "no new segment beyond min(cwnd, window_max) in flight, sums of credit hold")           \
-	X(MEMORY, "memory",                                                                       \
-	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")     \
-	X(OWNER, "ownership", "a buffer is released as often as it was held")                     \
-	X(TIMER, "timer", "a node that holds segments has a timer set")                           \
-	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")      \
-	X(REASON, "reason", "a job ends for a fault that was made, and says why")                 \
-	X(STANDS, "stands", "nobody without the key ends, moves or makes a path of honest nodes") \
-	X(MATCH, "matching",                                                                      \
-	  "engines: a receive gets what was sent to it, once, in MPI's order; what is taken "     \
-	  "back is not received")                                                                 \
-	X(AGREE, "agreement",                                                                     \
-	  "who ends an agreement ends it with the same result, made of what members offered, "    \
-	  "all the living among them")                                                            \
-	X(REACH, "right-door",                                                                    \
-	  "an address reaches its door or nobody, and only doors of one realm meet")              \
-	X(PROOF, "proof", "nothing is granted, and no path comes up, for what does not prove")    \
-	X(SLOT, "one-slot",                                                                       \
+#define INVARIANTS(X)                                                                              \
+	/* each event */                                                                           \
+	X(ONCE, "exactly-once",                                                                    \
+	  "each byte of a block is placed once; a block begins, ends and comes back once")         \
+	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")                \
+	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")               \
+	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")            \
+	X(WINDOW, "window",                                                                        \
+	  "no new segment beyond min(cwnd, window_max) in flight, sums of credit hold")            \
+	X(MEMORY, "memory",                                                                        \
+	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")      \
+	X(OWNER, "ownership", "a buffer is released as often as it was held")                      \
+	X(TIMER, "timer", "a node that holds segments has a timer set")                            \
+	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")       \
+	X(REASON, "reason", "a job ends for a fault that was made, and says why")                  \
+	X(STANDS, "stands", "nobody without the key ends, moves or makes a path of honest nodes")  \
+	X(MATCH, "matching",                                                                       \
+	  "engines: a receive gets what was sent to it, once, in MPI's order; what is taken "      \
+	  "back is not received")                                                                  \
+	X(AGREE, "agreement",                                                                      \
+	  "who ends an agreement ends it with the same result, made of what members offered, "     \
+	  "all the living among them")                                                             \
+	X(ALIVE, "alive",                                                                          \
+	  "nobody is taken or told for dead who lives, has not left, and can be reached")          \
+	X(REACH, "right-door",                                                                     \
+	  "an address reaches its door or nobody, and only doors of one realm meet")               \
+	X(PROOF, "proof", "nothing is granted, and no path comes up, for what does not prove")     \
+	X(SLOT, "one-slot",                                                                        \
 	  "one slot for each role and view, one role for each slot; ranks and sizes never change") \
-	X(VIEWS, "one-sequence", "views are one sequence, and everybody has a beginning of it")   \
-	X(LEASE, "lease",                                                                         \
-	  "one master grants leases; nobody acts for a role that another plays, or in an epoch "  \
-	  "that is over for longer than a lease")                                                 \
-	X(PROMPT, "prompt", "doors: first byte in 2 round trips of the WAN; a new stage: in 1 s") \
-	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own") \
-	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")         \
-	/* often */                                                                               \
-	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
-	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \
-	X(HONEST, "honest", "between honest nodes no drop is counted that only a forger earns")   \
-	/* after healing */                                                                       \
-	X(COMPLETE, "completion", "everything is placed, acknowledged and given back in time")    \
-	X(TOLD, "everybody-told", "when somebody died, all processes of the job know in time")    \
+	X(VIEWS, "one-sequence", "views are one sequence, and everybody has a beginning of it")    \
+	X(LEASE, "lease",                                                                          \
+	  "one master grants leases; nobody acts for a role that another plays, or in an epoch "   \
+	  "that is over for longer than a lease")                                                  \
+	X(PROMPT, "prompt", "doors: first byte in 2 round trips of the WAN; a new stage: in 1 s")  \
+	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own")  \
+	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")          \
+	/* often */                                                                                \
+	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")         \
+	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")           \
+	X(HONEST, "honest", "between honest nodes no drop is counted that only a forger earns")    \
+	/* after healing */                                                                        \
+	X(COMPLETE, "completion", "everything is placed, acknowledged and given back in time")     \
+	X(TOLD, "everybody-told", "when somebody died, all processes of the job know in time")     \
 	X(EMPTY, "nothing-left", "when all is closed, every buffer and block has come back")
 
 enum invariant {

@@ -8,13 +8,16 @@
  *                                  limit), of that scenario only ("": of several)
  *     sim --eval COSTS KEY=VALUE...
  *                                  one point of the evaluation, see eval.h
+ *     sim --deaths                 every death of scenario "deaths"
  *     sim --list */
 #include "eval.h"
 #include "many.h"
+#include "survive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 const struct scenario scenarios[] = {
 	{"canary", "a flipped bit must be noticed here", true, canary_run, NULL},
@@ -42,10 +45,14 @@ const struct scenario scenarios[] = {
 	 engines_run, NULL},
 	{"ft", "agreement and revoking on engines: a death after every turn of every process",
 	 false, ft_run, NULL},
+	{"survive", "jobs over relays outlive ranks, relays, clusters, by seed; forgers try", false,
+	 survive_run, NULL},
+	{"deaths", "such a job, 2 x 2 relays: each node dies after each event, a slice by seed",
+	 false, deaths_run, NULL},
 	{"sp", "clusters that go on: processes, nodes, masters, nets, disks, clocks fail by seed",
 	 false, sp_run, NULL},
-	{"sp-storm", "voters die and come back within milliseconds: what they promised holds", false,
-	 sp_storm_run, NULL},
+	{"sp-storm", "voters die and come back within milliseconds: what they promised holds",
+	 false, sp_storm_run, NULL},
 	{"sp-thousand", "1000 processes on 64 units: views in 50 ms, control 1 % of 1 Gb/s", true,
 	 sp_thousand_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
@@ -214,15 +221,23 @@ fresh_seeds(const struct scenario *sc)
 {
 	if (sc->run == engines_run)
 		return 60;
+	if (sc->run == survive_run)
+		return 60;
 	if (sc->run == sp_run)
 		return 150;
-	if (sc->run == sp_storm_run)
+	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
 			       sc->run == jobs_run
 		       ? 300
 	       : sc->run == doors_run || sc->run == spx_run ? 40
 							    : 3;
+}
+
+static bool
+seeds_alone(const struct scenario *sc)
+{
+	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */
@@ -243,11 +258,11 @@ run_all(uint32_t swarm_seeds, uint64_t base)
 			continue;
 		}
 		add(&scenarios[i], 0x5eed, !scenarios[i].fixed);
-		/* Seeds of spx are those of --long, so that it moves nobody else's. */
+		/* Seeds of some are those of --long, so that they move nobody else's. */
 		for (int k = 0; !scenarios[i].fixed && k < fresh_seeds(&scenarios[i]); k++)
 			add(&scenarios[i],
-			    scenarios[i].run == spx_run ? fresh_seed(base, (uint64_t)k)
-							: base_prng_next(&p),
+			    seeds_alone(&scenarios[i]) ? fresh_seed(base, (uint64_t)k)
+						       : base_prng_next(&p),
 			    k == 0);
 	}
 	read_list();
@@ -278,6 +293,39 @@ run_long(uint64_t base, uint64_t from, uint64_t to, uint64_t seconds, const char
 	}
 	int rc = many_run(&m, &next);
 	printf("next %llu of %llu\n", (unsigned long long)next, (unsigned long long)to);
+	return rc;
+}
+
+static void
+slice(void *sc, uint64_t i, struct job *j)
+{
+	*j = (struct job){sc, i, false};
+}
+
+/* Every death of scenario "deaths". */
+static int
+run_deaths(void)
+{
+	static const char *const phase[SURVIVE_PHASES] = {"start-up", "running", "agreement",
+							  "end"};
+	struct deaths_sum *d =
+		mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct many m = {
+		.to = DEATHS_SLICES, .job = slice, .arg = (void *)(uintptr_t)find("deaths")};
+	uint64_t next;
+
+	if (d == MAP_FAILED) {
+		perror("sim: mmap");
+		return 2;
+	}
+	deaths_count(d);
+	int rc = many_run(&m, &next);
+	for (int i = 0; i < SURVIVE_PHASES; i++)
+		printf("%-10s %6llu of %6llu (node, event): %5.1f %%\n", phase[i],
+		       (unsigned long long)d->done[i], (unsigned long long)d->all[i],
+		       100.0 * (double)d->done[i] / (double)(d->all[i] ? d->all[i] : 1));
+	printf("pairs      %6llu\n", (unsigned long long)d->pairs);
+	munmap(d, sizeof *d);
 	return rc;
 }
 
@@ -313,6 +361,8 @@ main(int argc, char **argv)
 				strtoull(argv[4], NULL, 0), strtoull(argv[5], NULL, 0), argv[6]);
 	if (argc >= 2 && !strcmp(argv[1], "--eval"))
 		return eval_main(argc - 2, argv + 2);
+	if (argc == 2 && !strcmp(argv[1], "--deaths"))
+		return run_deaths();
 	if (argc == 3 && !strcmp(argv[1], "--canary"))
 		return canary_bugs(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--all"))

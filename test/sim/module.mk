@@ -9,6 +9,11 @@ SCENARIO ?= swarm
 sim: $(B)/test/simulator
 	@test/sim/run $(B)/test/simulator "$(SCENARIO)" "$(SEED)" "$(SIM_SEEDS)"
 
+## sim-deaths    a job over 2 x 2 relays that survives deaths: each node dies after each event
+.PHONY: sim-deaths
+sim-deaths: $(B)/test/simulator
+	@$(B)/test/simulator --deaths
+
 # What libmpi does when a call returns.
 CFLAGS_test/sim/eval_run.c := -Ilibmpi/transport
 

@@ -136,8 +136,7 @@ job_state(void *user, uint32_t base, uint32_t ways, bool left, bool tolerant)
 	if (!r->alive || !r->w->conf.several)
 		return;
 	sim_log(r->w->s, "relay %u.%u: reaches clients 0x%x", r->client, r->index, ways);
-	rnode_jobs_state(r, base, ways, left);
-	(void)tolerant; /* jobs of the simulator end with their processes, but in units */
+	rnode_jobs_state(r, base, ways, left, tolerant);
 }
 
 static void
@@ -170,6 +169,15 @@ next_ns(const struct rnode *r)
 }
 
 static void
+count_relay_event(struct rnode *r)
+{
+	if (!r->w->on_event)
+		return;
+	r->events++;
+	r->w->on_event(r->w, r->w->nend + (uint32_t)(r - r->w->relay));
+}
+
+static void
 wake(struct sim *s, void *who, uint64_t at)
 {
 	struct rnode *r = who;
@@ -184,6 +192,7 @@ wake(struct sim *s, void *who, uint64_t at)
 	suci_tick(r->ep, now(r));
 	relay_core_tick(r->core, now(r));
 	rnode_drive(r);
+	count_relay_event(r);
 }
 
 void
@@ -272,6 +281,7 @@ deliver(struct sim *s, void *who, uint64_t b)
 		from.leg++;
 	suci_rx(r->ep, &from, buf->data, buf->len, b, now(r));
 	rnode_drive(r);
+	count_relay_event(r);
 }
 
 static void
@@ -333,7 +343,7 @@ rnode_begin(struct rnode *r)
 		add_hosts(w, job, c);
 	for (uint32_t i = 0; i < job->nlocal; i++) {
 		const struct end *e = &w->end[job->first_local + i];
-		hostid(job->local[i].id, 0x4000 + e->rank, IMPI_HOSTID_LIBMPI, e->ipv4);
+		hostid(job->local[i].id, OWN_TOKEN + e->rank, IMPI_HOSTID_LIBMPI, e->ipv4);
 		job->local[i].pid = LABEL_BASE + e->rank;
 		job->local[i].relay =
 			world_relay_for(w, r->client, e->rank) - w->first_relay[r->client];

@@ -17,7 +17,7 @@ struct mail {
 	uint64_t incarnation;
 	struct relay_cluster_order o;
 	/* Reports. */
-	bool ended, left;
+	bool ended, left, tolerant;
 	uint32_t ways;
 	char text[RELAY_WHY_MAX];
 };
@@ -111,6 +111,8 @@ report_comes(struct sim *s, void *who, uint64_t base)
 		else
 			relay_cluster_state(r->jobs, (uint32_t)base, 0, m->ways, m->left,
 					    s->now_ns);
+		if (m->tolerant)
+			relay_cluster_tolerate(r->jobs, (uint32_t)base);
 	}
 	free(m);
 }
@@ -124,11 +126,12 @@ rnode_jobs_ended(struct rnode *r, uint32_t base, const char *why)
 }
 
 void
-rnode_jobs_state(struct rnode *r, uint32_t base, uint32_t ways, bool left)
+rnode_jobs_state(struct rnode *r, uint32_t base, uint32_t ways, bool left, bool tolerant)
 {
 	struct mail *m = new_mail(r, "");
 	m->ways = ways;
 	m->left = left;
+	m->tolerant = tolerant;
 	sim_at(r->w->s, mail_ns(r), report_comes, m, base);
 }
 
@@ -169,9 +172,10 @@ installed(void *user, void *owner, const char *refusal)
 	(void)owner;
 	SIM_CHECK(r->w->s, !refusal || r->w->conf.die_ok, "relay %u.%u: the job is refused: %s",
 		  r->client, r->index, refusal);
-	if (refusal)
+	if (refusal) {
+		r->begun = false;
 		relay_cluster_end(r->jobs, r->own_job, refusal);
-	else
+	} else
 		relay_cluster_running(r->jobs, r->own_job);
 }
 
@@ -180,6 +184,7 @@ aborted(void *user, void *owner, const char *why)
 {
 	struct rnode *r = user;
 	(void)owner;
+	r->begun = false;
 	relay_cluster_end(r->jobs, r->own_job, why);
 }
 
@@ -214,6 +219,12 @@ tick(struct sim *s, void *who, uint64_t incarnation)
 	const char *what;
 	if (!r->alive || r->incarnation != incarnation)
 		return;
+	/* As relayd's session says FINI for a client that is gone. */
+	if (r->begun && relay_cluster_tolerates(r->jobs, r->own_job) &&
+	    relay_cluster_left(r->jobs, r->own_job, s->now_ns)) {
+		r->begun = false;
+		relay_cluster_end(r->jobs, r->own_job, NULL);
+	}
 	relay_cluster_tick(r->jobs, s->now_ns);
 	INVARIANT(s, TABLES, relay_cluster_check(r->jobs, &what), "relay %u.%u: %s", r->client,
 		  r->index, what);
@@ -272,6 +283,7 @@ void
 rnode_jobs_begin(struct rnode *r, const struct relay_job *table)
 {
 	uint64_t all = (1ull << r->w->conf.cluster[r->client].relays) - 1;
+	r->begun = true;
 	r->own_job = relay_cluster_begin(r->jobs, r, table, all, r->w->s->now_ns);
 }
 
@@ -284,4 +296,5 @@ rnode_jobs_kill(struct rnode *r)
 	relay_cluster_fini(r->jobs);
 	free(r->jobs_mem);
 	r->jobs = NULL;
+	r->begun = false;
 }

@@ -135,6 +135,9 @@ void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 void kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* ft.c */
 void ft_run(uint64_t seed, bool verbose, struct outcome *o);
+/* survive.c */
+void survive_run(uint64_t seed, bool verbose, struct outcome *o);
+void deaths_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp.c */
 void sp_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -71,7 +71,7 @@ make_ids(struct world *w)
 {
 	for (uint32_t r = 0; r < w->nend; r++) {
 		uint32_t c = w->end[r].client;
-		uint32_t own = 0x4000 + r;
+		uint32_t own = OWN_TOKEN + r;
 		if (w->conf.cluster[c].relays)
 			make_id(w->global_id[r], w->token[c], IMPI_HOSTID_RELAY,
 				w->relay[world_relay_for(w, c, r)].ipv4[RELAY_LEG_GLOBAL],

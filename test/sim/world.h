@@ -30,6 +30,7 @@
 #define LIGHTS_MAX   2 /* light ports of a relay */
 #define UDP_PORT     7000
 #define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
+#define OWN_TOKEN    0x4000 /* and its rank: of a process, as its cluster knows it */
 #define HEAD_BYTES   64 /* of a relayed block: an IMPI packet header */
 #define NONE_U32     UINT32_MAX
 
@@ -75,8 +76,8 @@ struct end_app {
 	void (*block_done)(void *end, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns);
 	/* Hand over what there is to send; true: something was. */
 	bool (*push)(struct end *e);
-	/* NULL: it ends the job.  The direct path to that process is down; not to be answered in
-	 * here. */
+	/* NULL: it ends the job.  The direct path to that process is down, or a relay says that it
+	 * has failed, or nobody who could say anything is left; not to be answered in here. */
 	void (*lost)(struct end *e, uint32_t rank);
 };
 
@@ -108,6 +109,8 @@ struct world_conf {
 	/* Relays know each other and tell processes, lanes go over all of them. */
 	bool several;
 	uint8_t policy; /* enum relay_policy */
+	/* Relays know that the job survives deaths, and tell of them; wants end_app.lost. */
+	bool tolerant;
 	uint64_t partition_ns;
 	uint32_t lights;	   /* light ports of the first relay of each cluster */
 	const struct end_app *app; /* NULL: streams */
@@ -149,6 +152,8 @@ struct end {
 	uint32_t *lane;		     /* [nend], to and from that rank, NONE_U32 */
 	uint32_t *path;		     /* [nend], direct ones with end_app.lost, NONE_U32 */
 	uint64_t shunned;	     /* bits of ranks */
+	uint64_t told;		     /* the same: notes DEATH named them */
+	uint64_t events;	     /* datagrams it read, timers that it had */
 	struct stream *first, *last; /* that it sends */
 	struct suci_limits limits;
 	struct suci_lane_limits lane_limits;
@@ -159,6 +164,8 @@ struct end {
 	bool met_relay; /* a path to a relay was up once */
 	bool reborn;	/* another process at the address of one that died */
 	bool quitting;	/* the run is over: what goes down now is no fault */
+	bool leaving, left;
+	uint64_t leave_ns; /* no later than then */
 	char why[160];
 	uint64_t ended_ns;
 	uint64_t wake_ns;
@@ -190,7 +197,7 @@ struct rnode {
 	struct suci *ep;
 	struct relay_core *core;
 	bool alive;
-	uint64_t wake_ns, incarnation, dead_rx;
+	uint64_t wake_ns, incarnation, dead_rx, events;
 	struct node_clock clock;
 	struct wakes wakes;
 	uint64_t paused_ns;
@@ -203,6 +210,7 @@ struct rnode {
 	void *jobs_mem, *table_mem;
 	struct relay_labels labels;
 	uint32_t own_job;
+	bool begun; /* own_job is one, and has not ended */
 };
 
 struct channels_of {
@@ -233,6 +241,8 @@ struct world {
 	uint32_t light_links_first, light_links_end; /* one for each pair of ports, dark */
 	/* As relay_core_ops.light_state says. */
 	void (*on_light)(struct rnode *r, uint32_t slot, enum base_lightpath state);
+	/* Not NULL: after each event of a node, the process of that rank or the relay nend + i. */
+	void (*on_event)(struct world *w, uint32_t node);
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
 	/* Not NULL: how long the node at that port has to wait before its driver takes
@@ -301,6 +311,9 @@ void end_start(struct sim *s, void *end, uint64_t arg);
 bool end_lane(struct end *e, uint32_t rank);
 /* Nothing is sent to that process or taken from it any more; end_app.lost, rank below 64. */
 void end_shun(struct end *e, uint32_t rank);
+/* As at the end of MPI_Finalize: relays are told, then paths are closed; the process may go. */
+void end_leave(struct end *e);
+bool end_has_left(const struct end *e);
 /* The process at the other end of a lane. */
 uint32_t end_of_lane(const struct end *e, uint32_t lane);
 void end_drive(struct end *e);
@@ -333,7 +346,7 @@ void rnode_jobs_new(struct rnode *r);
 void rnode_jobs_begin(struct rnode *r, const struct relay_job *table);
 void rnode_jobs_kill(struct rnode *r);
 void rnode_jobs_ended(struct rnode *r, uint32_t base, const char *why);
-void rnode_jobs_state(struct rnode *r, uint32_t base, uint32_t ways, bool left);
+void rnode_jobs_state(struct rnode *r, uint32_t base, uint32_t ways, bool left, bool tolerant);
 
 /* rnode.c */
 void rnode_new(struct rnode *r);
