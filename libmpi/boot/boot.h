@@ -8,6 +8,7 @@
  *   hosts.c    which IMPI hosts this client is
  *   dance.c    TCP connections to the hosts of foreign clients
  *   port.c     ports: sockets where the roots of two jobs meet
+ *   guests.c   who connects there, until a conversation begins
  *   spawn.c    what the launcher does while the job runs: names of ports, starting programs
  *   control.c  the thread that watches the server channel while ranks compute
  *
@@ -158,6 +159,10 @@ const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n,
 int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
+
+/* --- port.c; what others call is in engine/others.h */
+/* Who did not knock as one should, if anybody (LIBMPI_STATS=1). */
+void lmpi_port_print_stats(void);
 
 /* --- hosts.c */
 /* The IMPI host (from 0) of each of n processes: one host per distinct address if the

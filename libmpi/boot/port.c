@@ -1,13 +1,8 @@
-/* Ports: TCP sockets that listen, and conversations of two roots over them.
- *
- *	connector	acceptor
- *	KNOCK token ->			waits in the kernel until somebody accepts
- *			<- TAKEN	the token proved
- *	GO ->				it has not given up meanwhile: the conversation begins
- *
- * Each 16 bytes: magic 32, which 32, token 64.  Whoever says anything else is hung up on. */
+/* Ports: TCP sockets that listen, and conversations of two roots over them (guests.h: how they
+ * begin). */
 #include "boot.h"
 
+#include "guests.h"
 #include "internal.h"
 
 #include "base/bytes.h"
@@ -30,16 +25,12 @@
 #define BACKLOG	   1024
 #define ERR_PORT   43 /* MPI_ERR_PORT */
 #define CONNECT_S  300.0
-#define STRANGER_S 1.0 /* who knocks has said so when it is taken out of the queue */
 #define LOOK_NS	   BASE_MS_NS
-#define MAGIC	   0x4c4d4b31u /* "LMK1" */
-#define WORD_BYTES 16u
-
-enum word { KNOCK = 1, TAKEN, GO };
 
 static struct port {
 	int fd; /* -1: free */
 	uint64_t token;
+	struct lmpi_guests *guests;
 } ports[PORTS_MAX];
 static uint32_t nports; /* that were ever used */
 
@@ -76,25 +67,11 @@ await_fd(int fd, short events, uint64_t deadline)
 	}
 }
 
-/* ---- words ---- */
-
-static bool
-say_word(int fd, enum word what, uint64_t token)
-{
-	uint8_t b[WORD_BYTES];
-
-	be32_store(b, MAGIC);
-	be32_store(b + 4, what);
-	be64_store(b + 8, token);
-	/* So little fits into an empty socket. */
-	return send(fd, b, sizeof b, MSG_NOSIGNAL) == (ssize_t)sizeof b;
-}
-
 /* 1: it came, 0: not in time, -1: something else, or the end. */
 static int
-hear_word(int fd, enum word what, uint64_t token, uint64_t deadline)
+hear_word(int fd, enum lmpi_word what, uint64_t token, uint64_t deadline)
 {
-	uint8_t b[WORD_BYTES];
+	uint8_t b[LMPI_WORD_BYTES];
 	size_t have = 0;
 
 	while (have < sizeof b) {
@@ -107,8 +84,7 @@ hear_word(int fd, enum word what, uint64_t token, uint64_t deadline)
 			return -1;
 		have += (size_t)n;
 	}
-	return be32_load(b) == MAGIC && be32_load(b + 4) == what && be64_load(b + 8) == token ? 1
-											      : -1;
+	return lmpi_word_is(b, what, token) ? 1 : -1;
 }
 
 static void
@@ -201,8 +177,14 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 			close(fd);
 		return LMPI_ERR_OTHER;
 	}
+	struct lmpi_guests *guests = lmpi_guests_new(a.token);
+	if (!guests) {
+		snprintf(why, LMPI_WHY, "no memory for a port");
+		close(fd);
+		return LMPI_ERR_OTHER;
+	}
 	memcpy(name, text, strlen(text) + 1);
-	ports[i] = (struct port){fd, a.token};
+	ports[i] = (struct port){fd, a.token, guests};
 	nports = i == nports ? i + 1 : nports;
 	return LMPI_OK;
 }
@@ -215,7 +197,8 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 	if (!p)
 		return ERR_PORT;
 	close(p->fd);
-	p->fd = -1;
+	lmpi_guests_free(p->guests);
+	*p = (struct port){.fd = -1};
 	return LMPI_OK;
 }
 
@@ -223,25 +206,27 @@ int
 lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 {
 	uint64_t deadline = port_deadline(seconds);
-	struct port *p = find_port(name, why);
 
-	if (!p)
-		return ERR_PORT;
-	uint64_t token = p->token;
-	while (await_fd(p->fd, POLLIN, deadline)) {
-		*fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (*fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
-			continue;
-		if (*fd < 0) {
-			snprintf(why, LMPI_WHY, "accepting at the port: %s", strerror(errno));
+	*fd = -1;
+	for (;;) {
+		/* Another thread may have closed it meanwhile. */
+		const struct port *p = find_port(name, why);
+		uint64_t now = suci_udp_now_ns();
+		if (!p)
+			return ERR_PORT;
+		int err = lmpi_guests_turn(p->guests, p->fd, now, fd);
+		if (err) {
+			snprintf(why, LMPI_WHY, "accepting at the port: %s", strerror(err));
 			return LMPI_ERR_OTHER;
 		}
-		settle_socket(*fd);
-		uint64_t soon = port_deadline(STRANGER_S);
-		if (hear_word(*fd, KNOCK, token, soon) == 1 && say_word(*fd, TAKEN, token) &&
-		    hear_word(*fd, GO, token, soon) == 1)
+		if (*fd >= 0) {
+			settle_socket(*fd);
 			return LMPI_OK;
-		close(*fd);
+		}
+		/* Who was taken may believe that the conversation has begun. */
+		if (now >= deadline && !lmpi_guests_any_taken(p->guests))
+			break;
+		(void)lmpi_wait_until(never, NULL, now + LOOK_NS);
 	}
 	snprintf(why, LMPI_WHY, "nobody connected within %g s", seconds);
 	return ERR_PORT;
@@ -288,8 +273,10 @@ lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 		rc = dial_port(&a, deadline, fd, why);
 	if (rc)
 		return rc;
-	int heard = say_word(*fd, KNOCK, a.token) ? hear_word(*fd, TAKEN, a.token, deadline) : -1;
-	if (heard == 1 && say_word(*fd, GO, a.token))
+	int heard = lmpi_word_say(*fd, LMPI_KNOCK, a.token)
+			    ? hear_word(*fd, LMPI_TAKEN, a.token, deadline)
+			    : -1;
+	if (heard == 1 && lmpi_word_say(*fd, LMPI_GO, a.token))
 		return LMPI_OK;
 	close(*fd);
 	if (heard == 0)
@@ -300,6 +287,20 @@ lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 	else
 		snprintf(why, LMPI_WHY, "the port was closed, or does not know that name");
 	return ERR_PORT;
+}
+
+void
+lmpi_port_print_stats(void)
+{
+	const struct lmpi_stats *n = &lmpi_stats;
+
+	if (n->knocks_wrong || n->knocks_silent || n->knocks_evicted)
+		fprintf(stderr,
+			"libmpi: [%u] ports hung up on %llu that said something else, %llu that "
+			"said nothing, %llu to make room\n",
+			lmpi_world.rank, (unsigned long long)n->knocks_wrong,
+			(unsigned long long)n->knocks_silent,
+			(unsigned long long)n->knocks_evicted);
 }
 
 /* ---- conversations ---- */

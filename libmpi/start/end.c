@@ -68,6 +68,7 @@ print_stats(void)
 		(unsigned long long)eng.n.unexpected_bytes_max,
 		(unsigned long long)lmpi_stats.progress_turns,
 		(unsigned long long)lmpi_stats.sleeps);
+	lmpi_port_print_stats();
 	lmpi_light_print_stats();
 	lmpi_net_print_stats();
 	lmpi_tcp_print_stats();
