@@ -102,12 +102,10 @@ add_counters(struct rd_shard *s, const struct rd_shard *w)
 #define X(n, h) s->relay.n += w->relay.n;
 	RELAY_COUNTERS(X)
 #undef X
-	/* Every worker has every job. */
-	s->relay.jobs_added = most(s->relay.jobs_added - w->relay.jobs_added, w->relay.jobs_added);
-	s->relay.jobs_finished =
-		most(s->relay.jobs_finished - w->relay.jobs_finished, w->relay.jobs_finished);
-	s->relay.jobs_aborted =
-		most(s->relay.jobs_aborted - w->relay.jobs_aborted, w->relay.jobs_aborted);
+	/* Every worker has every job, and hears of every death in it. */
+#define X(n) s->relay.n = most(s->relay.n - w->relay.n, w->relay.n);
+	X(jobs_added) X(jobs_finished) X(jobs_aborted) X(procs_dead)
+#undef X
 	s->worker.turns += w->worker.turns;
 	s->worker.busy_turns += w->worker.busy_turns;
 	s->worker.busy_ns += w->worker.busy_ns;
