@@ -80,7 +80,9 @@ verdict "set" "$(json set 'v["log_level"] == "debug" and v["drain_ms"] == 777' s
 	'v["idle"] == "sleep"' set idle=sleep)$(status_is 1 ctl set log_level=loud)$(status_is 1 ctl set nothing=1)$(
 	status_is 2 ctl set log_level)"
 verdict "policy, drain" "$(json policy 'v["policy"] == "stripe"' set policy=stripe)$(json part 'v["policy"] == "dest"' \
-	set policy=dest addresses=198.51.100.0/24)$(status_is 1 ctl set policy=best)$(status_is 1 ctl set policy=dest addresses=x)$(
+	set policy=dest addresses=198.51.100.0/24)$(json both 'v["policy"] == "dest" and v["log_level"] == "info"' \
+	set policy=dest log_level=info)$(status_is 1 ctl set policy=best log_level=debug)$(json unchanged \
+	'v["log_level"] == "info"' set)$(status_is 1 ctl set policy=best)$(status_is 1 ctl set policy=dest addresses=x)$(
 	status_is 1 ctl drain)$(grep -q 'no other relay' "$TB_DIR/err" || echo 'drain gives no reason ')$(status_is 1 ctl drain 1)$(
 	grep -q 'this is relay 0' "$TB_DIR/err" || echo 'drain 1 gives no reason ')"
 verdict "methods" "$(json methods '{"status", "lanes", "capture_start"} <= {m["name"] for m in v}' methods)$(

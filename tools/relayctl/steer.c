@@ -64,28 +64,42 @@ show_settings(json_t *v, const struct options *o)
 	json_decref(v);
 }
 
-/* NAME=VALUE..., as check_words() saw them; a value that is a number goes as one. */
+/* The call that a setting is a word of. */
+static bool
+is_of_policy(const char *name)
+{
+	return strcmp(name, "policy") == 0 || strcmp(name, "addresses") == 0;
+}
+
+/* NAME=VALUE..., as check_words() saw them; a value that is a number goes as one.  What the policy
+ * is said with goes first, so what is wrong with it leaves all as it was. */
 int
 cmd_set(struct ctl *c, const struct options *o)
 {
-	json_t *params = json_object();
-	const char *method = "set";
+	json_t *params = json_object(), *policy = json_object();
 	for (int i = 0; i < o->nargs; i++) {
 		char *eq = strchr(o->arg[i], '='), *end = NULL;
 		*eq = '\0';
 		long long n = strtoll(eq + 1, &end, 10);
 		bool number = end != eq + 1 && !*end;
-		if (strcmp(o->arg[i], "policy") == 0)
-			method = "policy";
-		json_object_set_new(params, o->arg[i],
+		json_object_set_new(is_of_policy(o->arg[i]) ? policy : params, o->arg[i],
 				    number ? json_integer(n) : json_string(eq + 1));
 	}
-	if (o->nargs) {
-		show_settings(ask(c, method, params), o);
-	} else {
+	bool sets = json_object_size(params), steers = json_object_size(policy);
+	json_t *now = steers ? ask(c, "policy", policy) : NULL, *all = NULL;
+	if (sets)
+		all = ask(c, "set", params);
+	else if (!steers)
+		all = ask(c, "get", NULL);
+	if (!steers)
+		json_decref(policy);
+	if (!sets)
 		json_decref(params);
-		show_settings(ask(c, "get", NULL), o);
+	if (now && all) {
+		json_object_update(all, now);
+		json_decref(now);
 	}
+	show_settings(all ? all : now, o);
 	return CTL_OK;
 }
 
