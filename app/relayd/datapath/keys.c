@@ -13,31 +13,44 @@ rd_sealed_legs(const struct rd_conf *conf)
 	return legs;
 }
 
-static int
+const struct seal_crypto *
+rd_crypto(char *err, size_t err_max)
+{
+	const struct seal_crypto *crypto = seal_aes256gcm();
+	if (!crypto)
+		snprintf(err, err_max, "the AES library cannot be used on this machine");
+	return crypto;
+}
+
+bool
+rd_psk_load(const struct rd_conf *conf, struct seal_psk key[SEAL_PSK_MAX], uint32_t *nkeys,
+	    char *err, size_t err_max)
+{
+	char why[SEAL_TEXT];
+	int n = seal_psk_load(conf->sealing.key_file, key, why);
+	if (n < 0) {
+		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
+		return false;
+	}
+	*nkeys = (uint32_t)n;
+	return true;
+}
+
+static bool
 read_key_files(const struct rd_conf *conf, struct rd_keys *k, char *err, size_t err_max)
 {
 	char why[SEAL_TEXT];
-	if (!seal_aes256gcm()) {
-		snprintf(err, err_max, "the AES library cannot be used on this machine");
-		return -1;
-	}
+	if (!rd_crypto(err, err_max))
+		return false;
 	if (*conf->sealing.identity_file) {
 		k->identity = true;
 		if (seal_ring_load(conf->sealing.identity_file, conf->sealing.peers_file, &k->ring,
 				   why)) {
 			snprintf(err, err_max, "%s", why);
-			return -1;
+			return false;
 		}
 	}
-	if (!*conf->sealing.key_file)
-		return 0;
-	int n = seal_psk_load(conf->sealing.key_file, k->key, why);
-	if (n < 0) {
-		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
-		return -1;
-	}
-	k->nkeys = (uint32_t)n;
-	return 0;
+	return !*conf->sealing.key_file || rd_psk_load(conf, k->key, &k->nkeys, err, err_max);
 }
 
 struct rd_keys *
@@ -49,7 +62,7 @@ rd_keys_load(const struct rd_conf *conf, char *err, size_t err_max)
 		return NULL;
 	}
 	k->sealed = rd_sealed_legs(conf) != 0;
-	if (!k->sealed || read_key_files(conf, k, err, err_max) == 0)
+	if (!k->sealed || read_key_files(conf, k, err, err_max))
 		return k;
 	rd_keys_free(k);
 	return NULL;

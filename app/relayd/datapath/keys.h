@@ -1,5 +1,5 @@
 /* keys.h - the keys of sealed legs, out of the files that the configuration names: pre-shared ones,
- * this site's identity and its peers.
+ * this site's identity and its peers.  Who seals something else reads sealing.key_file here, too.
  *
  * One object for all workers, which only read it.  Control makes it, and after a reload another
  * one: the old one is wiped when all workers have the new one.
@@ -21,6 +21,11 @@ struct rd_keys {
 	struct seal_ring ring;
 };
 
+/* The keys of sealing.key_file.  false: a text that names the file in err. */
+bool rd_psk_load(const struct rd_conf *conf, struct seal_psk key[SEAL_PSK_MAX], uint32_t *nkeys,
+		 char *err, size_t err_max);
+/* The cryptography; NULL and a text in err if this machine cannot have it. */
+const struct seal_crypto *rd_crypto(char *err, size_t err_max);
 /* Bit n: leg n is sealed. */
 uint32_t rd_sealed_legs(const struct rd_conf *conf);
 /* NULL, and a text that names the file in err. */

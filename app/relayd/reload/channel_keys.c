@@ -1,5 +1,7 @@
 #include "channel_keys.h"
 
+#include "keys.h"
+
 #include "rd/conf.h"
 
 #include "driver/aead.h"
@@ -34,26 +36,18 @@ int
 rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
 		struct seal_link_conf *light, char *err, size_t err_max)
 {
-	const char *psk = conf->sealing.key_file, *identity = conf->sealing.identity_file;
+	const char *identity = conf->sealing.identity_file;
 	char why[SEAL_TEXT];
-	bool sealed = false;
-	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
-		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
-	if (!sealed)
+	if (!rd_sealed_legs(conf))
 		return 0;
-	*peer = *light = (struct seal_link_conf){.crypto = seal_aes256gcm()};
+	*peer = *light = (struct seal_link_conf){.crypto = rd_crypto(err, err_max)};
 	peer->purpose = RELAY_PEER_PURPOSE;
 	light->purpose = "relayd light";
-	if (!peer->crypto) {
-		snprintf(err, err_max, "the AES library cannot be used on this machine");
+	if (!peer->crypto)
 		return -1;
-	}
-	int n = *psk ? seal_psk_load(psk, light->key, why) : 0;
-	if (n < 0) {
-		snprintf(err, err_max, "sealing.key_file: %.60s: %s", psk, why);
+	if (*conf->sealing.key_file &&
+	    !rd_psk_load(conf, light->key, &light->nkeys, err, err_max))
 		return -1;
-	}
-	light->nkeys = (uint32_t)n;
 	if (*identity) {
 		if (!site_key(peer->crypto, identity, &peer->key[0], why)) {
 			snprintf(err, err_max, "sealing.identity_file: %.60s: %s", identity, why);
@@ -70,20 +64,12 @@ rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
 int
 rd_server_keys(const struct rd_conf *conf, struct seal_link_conf *server, char *err, size_t err_max)
 {
-	char why[SEAL_TEXT];
 	if (conf->impi.server_sealing != RD_SEALING_ON)
 		return 0;
-	*server = (struct seal_link_conf){.crypto = seal_aes256gcm(), .purpose = SEAL_LINK_IMPI};
-	if (!server->crypto) {
-		snprintf(err, err_max, "the AES library cannot be used on this machine");
+	*server = (struct seal_link_conf){.crypto = rd_crypto(err, err_max),
+					  .purpose = SEAL_LINK_IMPI};
+	if (!server->crypto || !rd_psk_load(conf, server->key, &server->nkeys, err, err_max))
 		return -1;
-	}
-	int n = seal_psk_load(conf->sealing.key_file, server->key, why);
-	if (n < 0) {
-		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
-		return -1;
-	}
-	server->nkeys = (uint32_t)n;
 	return 0;
 }
 
