@@ -662,10 +662,11 @@ datagram_close_at(struct datagram_sock *s, uint32_t id)
 	p->resting = p->relayed && p->up;
 	if (p->relayed && !p->up)
 		end_reached(s, p, 0, "");
-	else if (!p->relayed)
-		datagram_outs_lose(s, p);
+	/* What its lanes have comes back as they end; then what they did not get. */
 	if (!p->relayed && path != NONE)
 		suci_path_close(s->ep, path, "", s->now_ns);
+	if (!p->relayed)
+		datagram_outs_lose(s, p);
 	if (!p->resting)
 		p->known = p->imported = false;
 	p->error = 0;

@@ -99,6 +99,27 @@ large_blocks_pass(void **state)
 	free(in);
 }
 
+/* Blocks that are on their way to who does not answer are given up with the id. */
+static void
+a_door_is_closed_with_blocks_on_their_way(void **state)
+{
+	(void)state;
+	struct kit k;
+	char address[DATAGRAM_ADDRESS_MAX], block[3000] = "";
+	open_pair(&k, address);
+	int64_t there = datagram_open_at(k.s[1], address);
+	send_to(&k, 1, there, "first");
+	expect_at(&k, 0, "first");
+	assert_int_equal(datagram_destination(k.s[1], (uint32_t)there), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(datagram_write0(k.s[1], block, sizeof block), sizeof block);
+	assert_true(datagram_queue_length(k.s[1], (uint32_t)there) > 0);
+	assert_int_equal(datagram_close_at(k.s[1], (uint32_t)there), 0);
+	(void)datagram_progress(k.s[1]);
+	assert_int_equal(datagram_close_at(k.s[1], (uint32_t)there), -1);
+	kit_fini(&k);
+}
+
 /* The error that writing to the id ends with. */
 static int
 error_of(struct kit *k, uint32_t at, int64_t id)
@@ -262,6 +283,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strangers_meet),
 		cmocka_unit_test(large_blocks_pass),
+		cmocka_unit_test(a_door_is_closed_with_blocks_on_their_way),
 		cmocka_unit_test(what_proves_nothing_is_refused),
 		cmocka_unit_test(bad_addresses_are_named),
 		cmocka_unit_test(stale_addresses_reach_nobody),
