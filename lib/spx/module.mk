@@ -3,5 +3,8 @@ $(call lib,spx,lib/spx,base)
 
 $(call unit,test_spx,test/unit/test_spx.c,spx base)
 $(call unit,test_spx_view,test/unit/test_spx_view.c,spx base)
+$(call unit,test_spx_feed,test/unit/test_spx_feed.c,spx base)
 $(call fuzz,fuzz_spx_chains,test/fuzz/fuzz_spx_chains.c,spx base)
+$(call fuzz,fuzz_spx_feed,test/fuzz/fuzz_spx_feed.c,spx base)
+$(call fuzz,fuzz_spx_records,test/fuzz/fuzz_spx_records.c,spx base)
 $(call fuzz,fuzz_spx_message,test/fuzz/fuzz_spx_message.c,spx base)

@@ -67,7 +67,7 @@ spx_pick(enum spx_policy policy, struct spx_picker *p, struct spx_candidate *c, 
 		i = pick_same(p, c, n);
 		break;
 	case SPX_USER:
-		i = p->fn ? p->fn(p->user, c, n) : n;
+		i = p->fn ? p->fn(p->user, c, n, p->out) : n;
 		if (i >= n)
 			i = pick_next(p, c, n);
 		break;

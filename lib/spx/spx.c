@@ -81,8 +81,8 @@ spx_new(void *mem, const struct spx_conf *c, const struct spx_ops *ops, void *us
 	s->user = user;
 	s->memory = memory;
 	s->now_ns = now_ns;
-	s->pick_out = (struct spx_picker){SPX_NONE, ops->pick, user};
-	s->pick_in = s->pick_out;
+	s->pick_out = (struct spx_picker){SPX_NONE, ops->pick, user, true};
+	s->pick_in = (struct spx_picker){SPX_NONE, ops->pick, user, false};
 	base_wheel_init(&s->wheel, TICK_SHIFT, now_ns);
 	return s;
 }

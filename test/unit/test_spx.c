@@ -105,9 +105,9 @@ keep_event(void *user, const struct spx_event *e)
 }
 
 static uint32_t
-pick_last(void *user, const struct spx_candidate *c, uint32_t n)
+pick_last(void *user, const struct spx_candidate *c, uint32_t n, bool out)
 {
-	(void)user, (void)c;
+	(void)user, (void)c, (void)out;
 	w.picks++;
 	return n - 1;
 }

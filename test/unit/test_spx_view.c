@@ -298,15 +298,17 @@ where_frames_go(void **state)
 /* --- policies ------------------------------------------------------------------------ */
 
 static uint32_t
-pick_out_of_range(void *user, const struct spx_candidate *c, uint32_t n)
+pick_out_of_range(void *user, const struct spx_candidate *c, uint32_t n, bool out)
 {
+	(void)out;
 	(void)user, (void)c;
 	return n + 3;
 }
 
 static uint32_t
-pick_last_counted(void *user, const struct spx_candidate *c, uint32_t n)
+pick_last_counted(void *user, const struct spx_candidate *c, uint32_t n, bool out)
 {
+	(void)out;
 	(void)c;
 	++*(uint32_t *)user;
 	return n - 1;

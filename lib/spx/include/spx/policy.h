@@ -23,13 +23,14 @@ struct spx_candidate {
 	int64_t turn;	 /* kept from pick to pick, for SPX_WEIGHT; begins with 0 */
 };
 
-/* Returns an index of c[0 .. n - 1]. */
-typedef uint32_t spx_pick_fn(void *user, const struct spx_candidate *c, uint32_t n);
+/* Returns an index of c[0 .. n - 1].  out: for a frame that leaves, else for one that is wanted. */
+typedef uint32_t spx_pick_fn(void *user, const struct spx_candidate *c, uint32_t n, bool out);
 
 struct spx_picker {
 	uint32_t last; /* id; SPX_NONE: none yet */
 	spx_pick_fn *fn;
 	void *user;
+	bool out;
 };
 
 /* An index of c, which rise by id; n is not 0. */
