@@ -49,6 +49,7 @@ include driver/names/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
 include libsuci/module.mk
+include driver/spxrun/module.mk
 -include app/relayd/module.mk
 include app/impi-server/module.mk
 include app/mpispd/module.mk
