@@ -8,7 +8,8 @@ include libmpi/knobs/module.mk
 # The entry points, mpi.h and the export list are generated from abi/*.csv.
 
 LMPI_GEN := $(B)/libmpi/gen
-LMPI_SURFACE_ROOMS := calls rma io sp ft dyn comms coll objects tool
+LMPI_EXTRA_HEADERS := $(addprefix $(LMPI_GEN)/include/,mpi-ext.h mpisp.h mpispf.h)
+LMPI_SURFACE_ROOMS := calls rma io sp ft spx dyn comms coll objects tool
 LMPI_ENGINE_ROOMS := start epoch transport boot engine
 LMPI_SURFACE_SRC := $(wildcard $(LMPI_SURFACE_ROOMS:%=libmpi/%/*.c))
 LMPI_ENGINE_SRC := $(wildcard $(LMPI_ENGINE_ROOMS:%=libmpi/%/*.c))
@@ -25,11 +26,11 @@ $(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/ab
 $(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
 
 # As archives, for unit tests that take one half only.
-LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib/mpi/include $(ft_INC) $(light_INC) $(relayproto_INC)
+LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib/mpi/include $(ft_INC) $(light_INC) $(relayproto_INC) $(spxrun_INC)
 lmpi_surface_INC := $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) -Ilibmpi/engine $(LMPI_SURFACE_BELOW)
 # The lock is below both halves, and all that the surface needs of the other one as code.
-lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK)
-lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS)
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(spxrun_LINK)
+lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS) $(spxrun_PKGLIBS) -lpthread
 LMPI_PKGS := pmix libbsd
 LMPI_ENGINE_BELOW := -I$(LMPI_GEN)/include $(lmpiknobs_INC) $(mpicore_INC) $(ft_INC) \
 	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayset_INC) $(door_INC) $(names_INC) $(spclient_INC) $(call pkg_cflags,$(LMPI_PKGS))
@@ -49,7 +50,7 @@ $(LMPI_GEN)/entry.o $(B)/whole/libmpi/gen/entry.o: INC := $(lmpi_surface_INC)
 # Only the entry points leave the library; thread-local variables are reached
 # directly because the library is loaded with the program.
 $(LMPI_OBJ_ALL): private CFLAGS += -fvisibility=hidden -ftls-model=initial-exec
-$(LMPI_SURFACE_OBJ) $(LMPI_SURFACE_WHOLE): | $(LMPI_GEN)/stamp $(LMPI_GEN)/include/mpi-ext.h
+$(LMPI_SURFACE_OBJ) $(LMPI_SURFACE_WHOLE): | $(LMPI_GEN)/stamp $(LMPI_EXTRA_HEADERS)
 $(B)/liblmpi_surface.a: $(LMPI_SURFACE_OBJ)
 $(B)/liblmpi_engine.a: $(LMPI_ENGINE_OBJ)
 
@@ -62,14 +63,14 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
 # Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
 LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
-LMPI_SO_LIBS := mpicore ft door names spclient lmpiknobs relayset relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
+LMPI_SO_LIBS := spxrun spx datagram mpicore ft door names spclient lmpiknobs relayset relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(LTO) -c -o $@ $<
 LMPI_SO_PARTS := $(if $(LTO),$(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE) \
 	$(foreach d,$(LMPI_SO_LIBS),$($(d)_WHOLE)),$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) \
-	$(mpicore_LINK) $(ft_LINK) $(door_LINK) $(names_LINK) $(spclient_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayset_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
+	$(spxrun_LINK) $(mpicore_LINK) $(ft_LINK) $(door_LINK) $(names_LINK) $(spclient_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayset_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
 $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
@@ -80,8 +81,10 @@ $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(Q)for n in $(LMPI_SO_NAMES); do ln -sf $(@F) $(@D)/$$n; done
 
 # What programs of this tree that use MPI depend on.
-LMPI_ALL := $(LMPI_SO) $(B)/bin/mpicc $(LMPI_GEN)/include/mpi.h $(LMPI_GEN)/include/mpi-ext.h
+LMPI_ALL := $(LMPI_SO) $(B)/bin/mpicc $(LMPI_GEN)/include/mpi.h $(LMPI_EXTRA_HEADERS)
 $(LMPI_GEN)/include/mpi-ext.h: libmpi/ft/mpi-ext.h | $(LMPI_GEN)/stamp
+	$(Q)cp $< $@
+$(LMPI_GEN)/include/mpisp%: libmpi/spx/mpisp% | $(LMPI_GEN)/stamp
 	$(Q)cp $< $@
 ALL_EXTRA += $(LMPI_ALL)
 
@@ -91,7 +94,7 @@ install-libmpi: $(LMPI_ALL)
 	@install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(PREFIX)/include
 	@install -m 755 $(LMPI_SO) $(DESTDIR)$(LIBDIR)/
 	@for n in $(LMPI_SO_NAMES); do ln -sf $(notdir $(LMPI_SO)) $(DESTDIR)$(LIBDIR)/$$n; done
-	@install -m 644 $(LMPI_GEN)/include/mpi.h $(LMPI_GEN)/include/mpi-ext.h $(DESTDIR)$(PREFIX)/include/
+	@install -m 644 $(LMPI_GEN)/include/mpi.h $(LMPI_EXTRA_HEADERS) $(DESTDIR)$(PREFIX)/include/
 
 
 include $(sort $(filter-out libmpi/knobs/module.mk,$(wildcard libmpi/*/module.mk)))

@@ -391,8 +391,8 @@ def make_tables():
 
 def make_map(fns):
     names = ''.join(f'\t\tMPI_{f.base};\n\t\tPMPI_{f.base};\n' for f in fns)
-    # mpi-ext.h
-    names += ''.join(f'\t\t{p}MPIX_Comm_*;\n' for p in ('', 'P'))
+    # mpi-ext.h, mpisp.h
+    names += ''.join(f'\t\t{p}{n}_*;\n' for p in ('', 'P') for n in ('MPIX_Comm', 'MPISP'))
     names += ''.join(f'\t\t{p}MPI_Comm_{n};\n' for p in ('', 'P')
                      for n in ('revoke', 'is_revoked', 'get_failed', 'ack_failed'))
     return '{\n\tglobal:\n' + names + '\tlocal:\n\t\t*;\n};\n'

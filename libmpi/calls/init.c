@@ -16,6 +16,7 @@
 #include "impl.h"
 #include "session.h"
 #include "sp.h"
+#include "spx.h"
 #include "survive.h"
 #include "type.h"
 
@@ -46,14 +47,17 @@ bring_up(void)
 	lmpi_ft_init();
 	lmpi_sp_init();
 	up = true;
-	return lmpi_parent_meet();
+	rc = lmpi_parent_meet();
+	return rc ? rc : lmpi_spx_begin();
 }
 
 static int
 take_down(void)
 {
-	int rc = MPI_SUCCESS;
+	int rc = lmpi_spx_finish();
 
+	if (rc)
+		return rc;
 	lmpi_background_stop();
 	lmpi_links_end();
 	up = false;

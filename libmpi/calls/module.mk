@@ -1,2 +1,2 @@
 # The MPI_ surface; built by ../module.mk.
-$(call lmpi_room,calls,SURFACE,rma io sp ft dyn comms coll objects engine)
+$(call lmpi_room,calls,SURFACE,rma io sp ft spx dyn comms coll objects engine)

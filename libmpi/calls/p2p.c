@@ -7,6 +7,8 @@
 #include "bsend.h"
 #include "call.h"
 #include "impl.h"
+#include "mpisp.h"
+#include "spx.h"
 
 static int
 bad_rank(const char *what, int rank, const struct lmpi_comm *comm)
@@ -30,6 +32,38 @@ buffer_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype d
 	return rc;
 }
 
+/* Also for a special rank. */
+static __attribute__((cold)) int
+special_buffer(int rc, struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	if (rc != LMPI_P2P_SPECIAL)
+		return rc;
+	rc = buffer_args(a, buf, count, datatype);
+	return rc ? rc : LMPI_P2P_SPECIAL;
+}
+
+static int
+bad_tag(int tag, bool any)
+{
+	return lmpi_error(MPI_ERR_TAG, "tag %d is %s between 0 and %d (MPI_TAG_UB)", tag,
+			  any ? "neither MPI_ANY_TAG nor" : "not", lmpi_world.tag_ub);
+}
+
+/* A rank that is none of the communicator's. */
+static __attribute__((cold)) int
+take_special(struct lmpi_p2p *a, const char *what, int rank, int special, int tag)
+{
+	bool any = special == MPISP_CLUSTER_IN;
+
+	if (rank != special || a->comm->remote != NULL)
+		return bad_rank(what, rank, a->comm);
+	if ((tag < 0 || tag > lmpi_world.tag_ub) && !(any && tag == MPI_ANY_TAG))
+		return bad_tag(tag, any);
+	a->peer = rank;
+	a->tag = tag;
+	return LMPI_P2P_SPECIAL;
+}
+
 int
 lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
 		   int dest, int tag, MPI_Comm comm)
@@ -39,10 +73,10 @@ lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Dat
 	if (rc)
 		return rc;
 	if ((dest < 0 || dest >= lmpi_comm_peers(a->comm)) && dest != MPI_PROC_NULL)
-		return bad_rank("dest", dest, a->comm);
+		return special_buffer(take_special(a, "dest", dest, MPISP_CLUSTER_OUT, tag), a, buf,
+				      count, datatype);
 	if (tag < 0 || tag > lmpi_world.tag_ub)
-		return lmpi_error(MPI_ERR_TAG, "tag %d is not between 0 and %d (MPI_TAG_UB)", tag,
-				  lmpi_world.tag_ub);
+		return bad_tag(tag, false);
 	a->peer = dest;
 	a->tag = tag;
 	return buffer_args(a, buf, count, datatype);
@@ -57,12 +91,9 @@ lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
 		return rc;
 	if ((source < 0 || source >= lmpi_comm_peers(a->comm)) && source != MPI_PROC_NULL &&
 	    source != MPI_ANY_SOURCE)
-		return bad_rank("source", source, a->comm);
+		return take_special(a, "source", source, MPISP_CLUSTER_IN, tag);
 	if ((tag < 0 || tag > lmpi_world.tag_ub) && tag != MPI_ANY_TAG)
-		return lmpi_error(MPI_ERR_TAG,
-				  "tag %d is neither MPI_ANY_TAG nor between 0 and %d "
-				  "(MPI_TAG_UB)",
-				  tag, lmpi_world.tag_ub);
+		return bad_tag(tag, true);
 	a->peer = source;
 	a->tag = tag;
 	return MPI_SUCCESS;
@@ -74,7 +105,76 @@ lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype 
 {
 	int rc = lmpi_p2p_probe_args(a, source, tag, comm);
 
-	return rc ? rc : buffer_args(a, buf, count, datatype);
+	return rc ? special_buffer(rc, a, buf, count, datatype)
+		  : buffer_args(a, buf, count, datatype);
+}
+
+/* ---- special ranks: messages of a frame */
+
+__attribute__((cold)) int
+lmpi_p2p_refuse_special(int rc, const struct lmpi_p2p *a)
+{
+	if (rc != LMPI_P2P_SPECIAL)
+		return rc;
+	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
+			  "%s is not for this call: use MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv, "
+			  "MPI_Sendrecv or MPI_Probe",
+			  a->peer == MPISP_CLUSTER_IN ? "MPISP_CLUSTER_IN" : "MPISP_CLUSTER_OUT");
+}
+
+static void
+fill_status(MPI_Status *status, const struct lmpi_spx_got *got)
+{
+	if (status != MPI_STATUS_IGNORE)
+		lmpi_status_set(status, NULL, MPISP_CLUSTER_IN, got->tag, got->bytes, false);
+}
+
+__attribute__((cold)) int
+lmpi_p2p_send_special(const struct lmpi_p2p *a)
+{
+	return lmpi_spx_send(a->type, a->buf, a->count, a->tag);
+}
+
+__attribute__((cold)) int
+lmpi_p2p_recv_special(const struct lmpi_p2p *a, MPI_Status *status)
+{
+	struct lmpi_spx_got got;
+	int rc = lmpi_spx_recv(a->type, a->buf, a->count, a->tag, &got);
+
+	if (rc == MPI_SUCCESS || rc == MPI_ERR_TRUNCATE)
+		fill_status(status, &got);
+	return rc;
+}
+
+__attribute__((cold)) int
+lmpi_p2p_probe_special(const struct lmpi_p2p *a, bool must, int *flag, MPI_Status *status)
+{
+	struct lmpi_spx_got got;
+	bool any = false;
+	int rc = lmpi_spx_probe(a->tag, must, &any, &got);
+
+	*flag = any;
+	if (rc == MPI_SUCCESS && any)
+		fill_status(status, &got);
+	return rc;
+}
+
+static __attribute__((cold)) int
+start_special(struct lmpi_request *r)
+{
+	struct lmpi_p2p a = lmpi_p2p_of(r);
+	struct lmpi_spx_got got = {.tag = MPI_ANY_TAG};
+	int rc = r->kind == LMPI_RQ_SEND ? lmpi_p2p_send_special(&a)
+					 : lmpi_spx_recv(a.type, a.buf, a.count, a.tag, &got);
+
+	if (rc)
+		return rc;
+	r->e.source = r->peer;
+	r->e.tag = got.tag;
+	r->e.bytes = (uint64_t)got.bytes;
+	r->active = true;
+	lmpi_request_complete(r);
+	return MPI_SUCCESS;
 }
 
 /* How a message looks on the wire. */
@@ -270,7 +370,7 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
 	if (rc || dest == MPI_PROC_NULL)
-		return rc;
+		return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_send_special(&a) : rc;
 	rc = lmpi_piece_make(&p, &a, LMPI_PIECE_SEND);
 	if (rc || lmpi_p2p_send_whole(&a, &p, mode))
 		return rc;
@@ -311,7 +411,9 @@ impl_Recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
 	struct lmpi_p2p a;
 	int rc = lmpi_p2p_recv_args(&a, buf, count, datatype, source, tag, comm);
 
-	return rc ? rc : lmpi_p2p_recv(&a, NULL, status);
+	if (rc)
+		return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_recv_special(&a, status) : rc;
+	return lmpi_p2p_recv(&a, NULL, status);
 }
 
 /* Both directions at once, so that a ring of them cannot lock up. */
@@ -366,6 +468,12 @@ impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, i
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
+	if (rc == LMPI_P2P_SPECIAL) {
+		/* What is special never waits, so one call can follow the other. */
+		rc = impl_Send(sendbuf, sendcount, sendtype, dest, sendtag, comm);
+		return rc ? rc
+			  : impl_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+	}
 	return rc ? rc : exchange_p2p(&s, LMPI_PIECE_SEND, &r, status);
 }
 
@@ -378,6 +486,10 @@ impl_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int des
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
+	if (rc == LMPI_P2P_SPECIAL) {
+		rc = impl_Send(buf, count, datatype, dest, sendtag, comm);
+		return rc ? rc : impl_Recv(buf, count, datatype, source, recvtag, comm, status);
+	}
 	return rc ? rc : exchange_p2p(&s, LMPI_PIECE_SEND_COPY, &r, status);
 }
 
@@ -474,7 +586,9 @@ lmpi_p2p_start(struct lmpi_request *r)
 	int rc;
 
 	memset(&r->e, 0, sizeof(r->e));
-	if (r->peer == MPI_PROC_NULL) {
+	if (r->peer < MPI_ANY_SOURCE) {
+		if (r->peer != MPI_PROC_NULL)
+			return start_special(r);
 		start_nothing(r);
 		return MPI_SUCCESS;
 	}

@@ -29,6 +29,9 @@ send_message_request(const void *buf, MPI_Count count, MPI_Datatype datatype, in
 	struct lmpi_piece p = {0};
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
+	if (rc == LMPI_P2P_SPECIAL)
+		return begin_message_request(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent),
+					     request);
 	if (rc)
 		return rc;
 	if (!persistent && dest != MPI_PROC_NULL && !lmpi_world.any_foreign)
@@ -50,7 +53,7 @@ recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI
 	struct lmpi_p2p a;
 	int rc = lmpi_p2p_recv_args(&a, buf, count, datatype, source, tag, comm);
 
-	if (rc)
+	if (rc && rc != LMPI_P2P_SPECIAL)
 		return rc;
 	return begin_message_request(
 		lmpi_p2p_request(LMPI_RQ_RECV, &a, LMPI_SEND_STANDARD, persistent), request);
@@ -239,9 +242,10 @@ impl_Isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, 
 	struct lmpi_p2p s, r;
 	int rc = lmpi_p2p_send_args(&s, sendbuf, sendcount, sendtype, dest, sendtag, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
-	return rc ? rc : isendrecv(&s, &r, false, request);
+	if (rc)
+		return lmpi_p2p_refuse_special(rc, &s);
+	rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
+	return rc ? lmpi_p2p_refuse_special(rc, &r) : isendrecv(&s, &r, false, request);
 }
 
 int
@@ -251,7 +255,8 @@ impl_Isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int de
 	struct lmpi_p2p s, r;
 	int rc = lmpi_p2p_send_args(&s, buf, count, datatype, dest, sendtag, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
-	return rc ? rc : isendrecv(&s, &r, true, request);
+	if (rc)
+		return lmpi_p2p_refuse_special(rc, &s);
+	rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
+	return rc ? lmpi_p2p_refuse_special(rc, &r) : isendrecv(&s, &r, true, request);
 }

@@ -349,7 +349,8 @@ impl_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype d
 	(void)info;
 	if (rc == MPI_SUCCESS)
 		rc = check_partitioned(&a, partitions, count, &a.count);
-	return rc ? rc : init_partitioned(&a, partitions, true, request);
+	return rc ? lmpi_p2p_refuse_special(rc, &a)
+		  : init_partitioned(&a, partitions, true, request);
 }
 
 int
@@ -362,7 +363,8 @@ impl_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatyp
 	(void)info;
 	if (rc == MPI_SUCCESS)
 		rc = check_partitioned(&a, partitions, count, &a.count);
-	return rc ? rc : init_partitioned(&a, partitions, false, request);
+	return rc ? lmpi_p2p_refuse_special(rc, &a)
+		  : init_partitioned(&a, partitions, false, request);
 }
 
 static int

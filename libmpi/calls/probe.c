@@ -77,7 +77,7 @@ probe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Status *stat
 	int rc = lmpi_p2p_probe_args(&a, source, tag, comm);
 
 	if (rc)
-		return rc;
+		return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_probe_special(&a, wait, flag, status) : rc;
 	*flag = 1;
 	if (source == MPI_PROC_NULL)
 		s.found = (struct lmpi_probed){.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -117,7 +117,7 @@ mprobe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Message *me
 	int rc = lmpi_p2p_probe_args(&a, source, tag, comm);
 
 	if (rc)
-		return rc;
+		return lmpi_p2p_refuse_special(rc, &a);
 	*flag = 1;
 	if (source == MPI_PROC_NULL) {
 		*message = MPI_MESSAGE_NO_PROC;

@@ -51,18 +51,21 @@
 	NUMBER(LIVENESS, "LIBMPI_LIVENESS_MS", "ms", 4000, 0, 86400000, NULL,                      \
 	       "silence of a relay after which the others are used")                               \
 	NUMBER(PARTITION_TIMEOUT, "LIBMPI_PARTITION_TIMEOUT_S", "s", 0, 0, 1000000,                \
-	       "what the relays say", "how long a rank waits without any relay; then the job ends") \
+	       "what the relays say",                                                              \
+	       "how long a rank waits without any relay; then the job ends")                       \
 	NUMBER(KEEP_GOING, "LIBMPI_KEEP_GOING", "", 0, 0, 1, NULL,                                 \
 	       "1: the death of a rank is an error of calls, not the end of the job")              \
 	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
 	       "those of this job and of all jobs that it ever connects to or starts")             \
 	TEXT(PARENT_PORT, "LIBMPI_PARENT_PORT", "none",                                            \
 	     "port of who has started this job; MPI_Comm_spawn sets it")                           \
+	NUMBER(SPX_FEED, "LIBMPI_SPX_FEED", "", 0, 0, 1u << 20, "none",                            \
+	       "descriptor of the stream to who manages the pipeline; mpisprun sets it")           \
 	WORD(ERRHANDLER, "LIBMPI_ERRHANDLER",                                                      \
 	     "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",                            \
 	     "error handler of MPI_COMM_WORLD and MPI_COMM_SELF in the beginning")                 \
 	NUMBER(JOIN_TIMEOUT, "LIBMPI_JOIN_TIMEOUT_S", "s", 300, 0, 1000000, NULL,                  \
-	       "how long to wait for the other clusters")                             \
+	       "how long to wait for the other clusters")                                          \
 	NUMBER(DANCE_TIMEOUT, "LIBMPI_DANCE_TIMEOUT_S", "s", 60, 0, 1000000, NULL,                 \
 	       "how long to try to connect the hosts of other MPIs")                               \
 	TEXT(KEY_FILE, "LIBMPI_KEY_FILE", "none: not sealed",                                      \
@@ -89,7 +92,7 @@
 	       "65536, or what mpitune found",                                                     \
 	       "longest message that goes to another node of this cluster without asking")         \
 	NUMBER(EAGER_NODE, "LIBMPI_EAGER_NODE", "bytes", 40960, 512, 49152,                        \
-	       "40960, 12288 with more than two ranks on the node, or what mpitune found",          \
+	       "40960, 12288 with more than two ranks on the node, or what mpitune found",         \
 	       "longest message that goes to a process of this node through its ring")             \
 	NUMBER(SHARE, "LIBMPI_SHARE", "bytes", 40960, 16384, 4194304,                              \
 	       "40960, or what mpitune found",                                                     \
