@@ -1,0 +1,2 @@
+# A pipeline of clusters on one machine, without daemons.
+$(call prog,mpisprun,$(wildcard tools/mpisprun/*.c),spx base)
