@@ -57,7 +57,7 @@ main(int argc, char **argv)
 {
 	int steps = argc > 1 ? (int)strtoul(argv[1], NULL, 10) : 200;
 	int ms = argc > 2 ? (int)strtoul(argv[2], NULL, 10) : 10;
-	int step = 0, again = 1, new = 0, repairs = 0, rc;
+	int step = 0, again = 1, new = 0, repairs = 0, repaired = 0, rc;
 	double last, gap = 0;
 	MPI_Comm world;
 
@@ -76,12 +76,17 @@ main(int argc, char **argv)
 		rc = again ? agree_on_step(&step) : do_step(step, ms);
 		if (rc == MPIX_ERR_AGAIN) {
 			rc = MPIX_Comm_repair(MPI_COMM_WORLD, &world, &new);
-			again = 1;
+			again = repaired = 1;
 			repairs++;
 		} else if (rc == MPI_SUCCESS && again) {
 			again = 0;
 		} else if (rc == MPI_SUCCESS) {
 			step++;
+			if (repaired)
+				printf("takeover: rank %d goes on after %.1f ms\n", rank,
+				       1e3 * (now_s() - last));
+			fflush(stdout);
+			repaired = 0;
 			gap = now_s() - last > gap ? now_s() - last : gap;
 			last = now_s();
 		}

@@ -84,3 +84,8 @@ bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits
 .PHONY: bench-detect
 bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
 	@test/bench/detect.sh $(B)
+
+## bench-takeover  seeded kills of ranks under mpispd; KILLS SEED RANKS SPARES; build/bench/takeover.* (root)
+.PHONY: bench-takeover
+bench-takeover: $(B)/bin/mpispd $(B)/bin/mpispctl $(B)/examples/takeover
+	@test/bench/takeover.sh $(B)

@@ -18,7 +18,7 @@ spd_alive() { kill -0 "$(spd_pid "$1")" 2>/dev/null; }
 spd_down() {
 	local n
 	for n in "${spd_nodes[@]:-}"; do
-		[ -z "$n" ] || for p in $(ip netns pids "$(spd_ns "$n")" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+		[ -z "$n" ] || for p in $(ip netns pids "$(spd_ns "$n")" 2>/dev/null); do { kill -9 "$p" && wait "$p"; } 2>/dev/null; done
 	done
 	for n in hub "${spd_nodes[@]:-}"; do [ -z "$n" ] || ip netns del "$(spd_ns "$n")" 2>/dev/null; done
 	rm -rf "$SPD"
