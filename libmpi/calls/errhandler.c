@@ -61,8 +61,7 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 	if (of_epoch == LMPI_ERR_AGAIN) {
 		lmpi_call_top = call->up;
 		lmpi_unlock();
-		lmpi_epoch_ended(call->fn);
-		return of_epoch;
+		return lmpi_epoch_ended(call->fn);
 	}
 	/* Nobody revokes these: their own communicator is void, for a process has failed. */
 	if (code == LMPI_ERR_REVOKED && (call->kind == LMPI_ON_WIN || call->kind == LMPI_ON_FILE))

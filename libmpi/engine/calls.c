@@ -72,6 +72,9 @@ void
 lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_world, int lsrank,
 	   int tag, uint64_t cid, enum lmpi_mode mode)
 {
+	/* Who only sends makes no turns of the loop. */
+	if (eng.troubled && atomic_load_explicit(&lmpi_loop.news, memory_order_relaxed))
+		lmpi_loop.take_news();
 	lmpi_engine_isend(&eng, req, data, len, dest_world, lsrank, tag, cid, mode);
 	settle_coll();
 }

@@ -43,7 +43,5 @@ bool lmpi_sp_over(void);
 int lmpi_sp_code(int code);
 /* An error class.  All requests that waited for others are over. */
 int lmpi_sp_rejoin(void);
-/* A sign of life, for detect.hang_s of the configuration. */
-void lmpi_sp_alive(void);
 
 #endif

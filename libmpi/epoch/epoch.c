@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define RETRY_NS (2 * BASE_S_NS) /* a failed start may be the first sign of a new epoch */
+#define ALIVE_MS 250		 /* between two looks whether the program calls us */
 
 struct card {
 	uint64_t epoch;
@@ -79,6 +80,14 @@ hear_welcome(const struct sp_client_msg *m)
 	g.welcome = true;
 }
 
+/* Also who only sends short messages, past the queues, is to look at the news. */
+static void
+tell_loop(void)
+{
+	atomic_store(&lmpi_loop.news, true);
+	__atomic_store_n(&lmpi_eng.troubled, true, __ATOMIC_RELAXED);
+}
+
 static void
 hear_epoch(const struct sp_client_msg *m)
 {
@@ -103,7 +112,7 @@ hear_epoch(const struct sp_client_msg *m)
 	atomic_store(&g.newest_epoch, m->epoch);
 	if (!g.inside)
 		return;
-	atomic_store(&lmpi_loop.news, true);
+	tell_loop();
 	lmpi_tp_wake();
 }
 
@@ -161,6 +170,22 @@ hear_said(const uint8_t *bytes, size_t len)
 	pthread_mutex_unlock(&g.lock);
 }
 
+/* A program that calls us is alive, and so is a spare: signs for detect.hang_s. */
+static void
+give_sign(void)
+{
+	static uint64_t before;
+	uint64_t now = __atomic_load_n(&lmpi_stats.progress_turns, __ATOMIC_RELAXED);
+
+	/* Short messages of the node need no turn. */
+	for (int i = 0; i < LMPI_COUNT_ROWS; i++)
+		now += __atomic_load_n(&lmpi_eng.n.sends[i], __ATOMIC_RELAXED) +
+		       __atomic_load_n(&lmpi_eng.n.recvs[i], __ATOMIC_RELAXED);
+	if (now != before || !g.inside)
+		say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_ALIVE});
+	before = now;
+}
+
 static void *
 listen_daemon(void *arg)
 {
@@ -170,7 +195,10 @@ listen_daemon(void *arg)
 	while (bytes) {
 		struct pollfd fd[2] = {{.fd = g.fd, .events = POLLIN},
 				       {.fd = g.stop, .events = POLLIN}};
-		if (poll(fd, 2, -1) < 0)
+		int ready = poll(fd, 2, ALIVE_MS);
+		if (ready == 0)
+			give_sign();
+		if (ready <= 0)
 			continue;
 		if (fd[1].revents)
 			break;
@@ -424,7 +452,7 @@ lmpi_epoch_inside(bool inside)
 	pthread_mutex_lock(&g.lock);
 	g.inside = inside;
 	if (inside && g.newest.epoch != g.now.epoch)
-		atomic_store(&lmpi_loop.news, true);
+		tell_loop();
 	if (!inside)
 		g.left_epoch = g.now.epoch;
 	pthread_mutex_unlock(&g.lock);
@@ -459,11 +487,4 @@ lmpi_sp_code(int code)
 	if (!lmpi_sp() || g.self.in_flight == LMPI_SP_ULFM)
 		return code;
 	return lost || lmpi_sp_over() ? LMPI_ERR_AGAIN : code;
-}
-
-void
-lmpi_sp_alive(void)
-{
-	if (lmpi_sp())
-		say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_ALIVE});
 }

@@ -73,9 +73,9 @@ lmpi_leave(struct lmpi_call *call, int code)
 
 /* In a cluster that goes on (../sp): what a failing call is to return, LMPI_ERR_AGAIN if the epoch
  * is over; NULL elsewhere.  Then lmpi_epoch_ended() is called, without the lock, in place of an
- * error handler; it may not come back (MPISP_Run). */
+ * error handler: what the call returns is what that says. */
 extern int (*lmpi_epoch_code)(const struct lmpi_call *call, int code);
-extern void (*lmpi_epoch_ended)(const char *fn);
+extern int (*lmpi_epoch_ended)(const char *fn);
 
 /* Note what is wrong; returns code. */
 int lmpi_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

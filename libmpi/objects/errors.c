@@ -16,7 +16,7 @@ _Thread_local struct lmpi_call *lmpi_call_top;
 volatile enum lmpi_state lmpi_state;
 int lmpi_last_used_code = MPI_ERR_LASTCODE;
 int (*lmpi_epoch_code)(const struct lmpi_call *call, int code);
-void (*lmpi_epoch_ended)(const char *fn);
+int (*lmpi_epoch_ended)(const char *fn);
 
 static _Thread_local struct {
 	int code;

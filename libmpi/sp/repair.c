@@ -30,8 +30,24 @@ code_of_epoch(const struct lmpi_call *call, int code)
 			  lmpi_sp_self()->cluster);
 }
 
+/* in_flight drop: the program need not know.  What was under way is over, as if it had gone well. */
+static int
+go_on(void)
+{
+	int rc;
+
+	lmpi_lock();
+	rc = lmpi_sp_rejoin();
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_comm_renew();
+	lmpi_unlock();
+	if (rc)
+		lmpi_engine_abort(rc, "the new epoch could not be joined, see above");
+	return MPI_SUCCESS;
+}
+
 /* A program that ignores the code would compute nonsense. */
-static void
+static int
 end_unless_known(const char *fn)
 {
 	static const char why[] =
@@ -39,8 +55,10 @@ end_unless_known(const char *fn)
 		"heed MPIX_ERR_AGAIN and call MPIX_Comm_repair()";
 	char text[400];
 
+	if (lmpi_sp_self()->in_flight == LMPI_SP_DROP && !repairs)
+		return go_on();
 	if (repairs || lmpi_comm_world->errhandler != MPI_ERRORS_ARE_FATAL)
-		return;
+		return LMPI_ERR_AGAIN;
 	snprintf(text, sizeof(text), "%s: %s", fn, why);
 	lmpi_engine_abort(LMPI_ERR_AGAIN, text);
 }

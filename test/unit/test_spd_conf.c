@@ -22,7 +22,7 @@ processes_have_places(void **state)
 		"{" UNIVERSE ",\"units\":{\"n1\":\"10.0.0.2:99\"},"
 		"\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM ",\"compute\":1,\"out\":1},"
 		"\"b\":{\"units\":[\"n1\",\"n2\"]," PROGRAM
-		",\"compute\":4,\"in\":1,\"out\":2,\"spares\":3,\"in_flight\":\"ulfm\"}},"
+		",\"compute\":4,\"in\":1,\"out\":2,\"spares\":3,\"in_flight\":\"drop\"}},"
 		"\"chains\":[{\"from\":\"a\",\"to\":\"b\",\"ordered\":true,\"window\":4}]}";
 	static const uint16_t on[] = {0, 0, 1, 1, 0, 1, 0, 1, 0, 1};
 	char why[SPD_WHY];
@@ -37,7 +37,7 @@ processes_have_places(void **state)
 	assert_string_equal(c->unit[2].host, "n2");
 	assert_int_equal(c->unit[2].port, SPD_PORT);
 	assert_int_equal(c->unit[2].index, 1);
-	assert_int_equal(c->cluster[1].in_flight, SP_IN_FLIGHT_ULFM);
+	assert_int_equal(c->cluster[1].in_flight, SP_IN_FLIGHT_DROP);
 	for (uint32_t i = 0; i < 10; i++)
 		assert_int_equal(c->cluster[1].unit_of[i], on[i]);
 	assert_int_equal(c->nchains, 1);
@@ -70,7 +70,7 @@ what_cannot_work_is_told(void **state)
 		 "clusters.a.compute: a whole number from 0 to 4096"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
 		 ",\"compute\":1,\"in_flight\":\"lost\"}}}",
-		 "clusters.a.in_flight: \"lost\" is none of epoch, ulfm"},
+		 "clusters.a.in_flight: \"lost\" is none of epoch, ulfm, drop"},
 		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":"
 		 "[\"n\"]," PROGRAM ",\"compute\":4,\"spares\":1}}}",
 		 "clusters.a: 5 processes in the beginning, but universe.slots_max is 4"},

@@ -178,10 +178,7 @@ read_in_flight(struct reading *r, struct spd_cluster *k, const json_t *o, const 
 	if (word) {
 		k->in_flight = sp_in_flight_of(word);
 		if (k->in_flight == SP_IN_FLIGHT_COUNT)
-			spd_reading_failed(r, where, "\"%.40s\" is none of epoch, ulfm", word);
-		else if (k->in_flight == SP_IN_FLIGHT_DROP)
-			spd_reading_failed(r, where, "drop is not carried out yet; a program that "
-						     "calls MPIX_Comm_repair() has epoch or ulfm");
+			spd_reading_failed(r, where, "\"%.40s\" is none of epoch, ulfm, drop", word);
 	}
 	free(word);
 }

@@ -53,6 +53,24 @@ all_have_left(const struct sp_view *v)
 	return true;
 }
 
+/* Who takes a rank over now would wait for those that have left MPI. */
+static bool
+left_too_early(const struct sp_view *v)
+{
+	static const char why[] = "a process died while others had left MPI already; its rank is "
+				  "not taken over any more";
+
+	for (uint32_t r = 0; r < spd.cluster->compute && v->epoch; r++) {
+		if (v->role[r] == SP_NONE || !spd.left[v->role[r]] ||
+		    spd.card[r].epoch == v->epoch + UINT64_C(1))
+			continue;
+		spd_log("%s", why);
+		spd_end(1, SP_WHY_EXIT, why);
+		return true;
+	}
+	return false;
+}
+
 void
 spd_slot_left(uint32_t slot)
 {
@@ -61,34 +79,13 @@ spd_slot_left(uint32_t slot)
 	if (!v || slot >= v->l.slots_max)
 		return;
 	spd.left[slot] = true;
-	if (spd.ending || !all_have_left(v))
+	if (spd.ending || left_too_early(v) || !all_have_left(v))
 		return;
 	spd_log("cluster %s has finished", spd.cluster->name);
 	spd_end(0, SP_WHY_NONE, "the cluster has finished");
 }
 
 /* ---- news of lib/sp ---- */
-
-/* Who takes a rank over now would wait for those that have left MPI. */
-static bool
-left_too_early(const struct sp_view *v)
-{
-	static const char why[] = "a process died while others had left MPI already; its rank is "
-				  "not taken over any more";
-	static uint32_t epoch;
-
-	if (v->epoch == epoch)
-		return false;
-	epoch = v->epoch;
-	for (uint32_t r = 0; r < spd.cluster->compute; r++) {
-		if (v->role[r] == SP_NONE || !spd.left[v->role[r]])
-			continue;
-		spd_log("%s", why);
-		spd_end(1, SP_WHY_EXIT, why);
-		return true;
-	}
-	return false;
-}
 
 static void
 follow_view(uint64_t now_ns)

@@ -385,6 +385,10 @@ vote_again(uint64_t now_ns)
 void
 spd_node_turn(uint64_t now_ns)
 {
+	/* Who is stopped gives no signs of life. */
+	for (uint32_t i = 0; spd.fenced && spd.node && i < spd.nproc; i++)
+		if (spd.proc[i].pid && spd.proc[i].slot != SP_NONE)
+			sp_node_alive(spd.node, spd.proc[i].slot, now_ns);
 	if (spd.node && !spd.ending)
 		sp_node_turn(spd.node, now_ns);
 	if (spd.disk_failed && now_ns >= spd.retry_disk_ns)
