@@ -6,12 +6,9 @@
 #include "base/assert.h"
 #include "base/copy.h"
 #include "impi/message.h"
+#include "mpi/far.h"
 
 #include <string.h>
-
-/* Copies kept for one peer: what a receiver that has asked us to ask first may
- * still have to take. */
-#define PEER_COPIES_MAX (1u << 20)
 
 struct lmpi_hdr
 lmpi_hdr_make(const struct lmpi_engine *e, enum lmpi_type type)
@@ -209,7 +206,7 @@ send_eager(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *peer, 
 	}
 	bool whole = req->mode == LMPI_WHOLE && len >= LMPI_WHOLE_BYTES;
 	bool copy = len > 0 && !whole && e->copied_bytes + len <= e->copied_bytes_max &&
-		    peer->copied_bytes + len <= PEER_COPIES_MAX;
+		    peer->copied_bytes + len <= LMPI_PEER_COPIES_MAX;
 	struct lmpi_out *out = out_new(e, peer, h, data, len, copy ? len : 0);
 	if (copy || len == 0) {
 		out_append(e, peer, out);
@@ -246,6 +243,15 @@ send_rendezvous(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *p
 		out_append(e, peer, out_new(e, peer, h, NULL, 0, 0));
 }
 
+/* Longer than what goes without asking, as far as that was known. */
+static bool
+is_too_long(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t len)
+{
+	if (peer->tp->eager)
+		peer->eager_max = peer->tp->eager(e, peer);
+	return len > peer->eager_max;
+}
+
 void
 lmpi_engine_isend(struct lmpi_engine *e, struct lmpi_req *req, const void *data, uint64_t len,
 		  uint32_t dest_world, int lsrank, int tag, uint64_t cid, enum lmpi_mode mode)
@@ -280,7 +286,7 @@ lmpi_engine_isend(struct lmpi_engine *e, struct lmpi_req *req, const void *data,
 	h.tag = tag;
 	h.cid = cid;
 	h.msglen = len;
-	if (len > peer->eager_max || (peer->eager_off && len > 0)) {
+	if ((len > peer->eager_max && is_too_long(e, peer, len)) || (peer->eager_off && len > 0)) {
 		send_rendezvous(e, req, peer, &h, data, len);
 	} else {
 		if (mode == LMPI_SYNC && !LMPI_BUG(SYNC)) {

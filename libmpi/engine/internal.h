@@ -96,11 +96,6 @@ void lmpi_spin_to(uint64_t us);
 /* In the engine's thread: did a control thread or PMIx report the end? */
 void lmpi_check_fail(void);
 
-/* --- start.c: messages up to that length go to processes of this cluster over Suci without
- * asking; what LIBMPI_EAGER sets. */
-uint64_t lmpi_eager(void);
-void lmpi_eager_to(uint64_t bytes);
-
 /* --- tune.c: numbers that belong to the machine: from the environment, else the store of mpitune,
  * else defaults. */
 struct lmpi_tuned {
@@ -113,12 +108,20 @@ struct lmpi_tuned {
 	uint32_t run, ack; /* 0: the driver's */
 	bool run_stored;   /* by the store, not by hand */
 	uint64_t eager_net;
+	bool eager_stored;
 };
 extern struct lmpi_tuned lmpi_tuned;
 #define LMPI_TUNED_EAGER_MOST 49152u /* a record has to be below a quarter of its ring */
 #define LMPI_TUNED_NARROW     12288u
 void lmpi_tune_node(void);
 void lmpi_tune_net(const uint8_t ip[4]);
+/* Messages up to that length go to processes over direct Suci lanes without asking; what
+ * LIBMPI_EAGER sets. */
+uint64_t lmpi_eager(void);
+/* Nobody has said so: neither the environment, the store nor a tool.  Then far processes get
+ * longer ones (mpi/far.h). */
+bool lmpi_eager_free(void);
+void lmpi_eager_to(uint64_t bytes);
 /* A node's part as node rank 0 has it: taken if it is within bounds. */
 void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
 

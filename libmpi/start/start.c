@@ -27,7 +27,6 @@
 
 struct lmpi_world lmpi_world;
 struct lmpi_stats lmpi_stats;
-static uint64_t eager_direct = UINT64_MAX; /* not known yet */
 
 /* What the steps of starting hand to each other. */
 struct start {
@@ -367,24 +366,6 @@ eager_max(enum lmpi_reach reach)
 	default:
 		return lmpi_eager();
 	}
-}
-
-uint64_t
-lmpi_eager(void)
-{
-	if (eager_direct == UINT64_MAX)
-		eager_direct = lmpi_knob_number_or(LMPI_KNOB_EAGER, lmpi_tuned.eager_net);
-	return eager_direct;
-}
-
-void
-lmpi_eager_to(uint64_t bytes)
-{
-	eager_direct = bytes;
-	for (uint32_t i = 0; eng.peer && i < lmpi_world.slots; i++)
-		if (lmpi_route[i].reach == LMPI_REACH_DIRECT ||
-		    lmpi_route[i].reach == LMPI_REACH_SELF)
-			eng.peer[i].eager_max = bytes;
 }
 
 /* node_first of all: equal names side by side, lower ranks first. */

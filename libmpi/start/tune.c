@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define DIRECT_EAGER 65536u
+#define eng	     lmpi_eng
 #define ACK_EVERY    32u /* packets; a batch and its answer take one ack, not four */
 
 struct lmpi_tuned lmpi_tuned = {
@@ -95,9 +96,40 @@ lmpi_tune_net(const uint8_t ip[4])
 
 	if (tune_file_key_ip(&k, "udp", "mpi", ip))
 		find_tuning(&k, &v);
+	t->eager_stored = tune_value_or(&v, TUNE_EAGER_NET, 0) != 0;
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);
 	t->ack = (uint32_t)tuning_number(LMPI_KNOB_ACK, &v, TUNE_ACK, t->ack);
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
 	t->run = (uint32_t)tuning_number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
 	t->run_stored = t->run && t->run == stored;
+}
+
+/* ---- the longest message without asking, over direct lanes ---- */
+
+static uint64_t eager_direct = UINT64_MAX; /* not known yet */
+static bool eager_by_tool;
+
+uint64_t
+lmpi_eager(void)
+{
+	if (eager_direct == UINT64_MAX)
+		eager_direct = lmpi_knob_number_or(LMPI_KNOB_EAGER, lmpi_tuned.eager_net);
+	return eager_direct;
+}
+
+bool
+lmpi_eager_free(void)
+{
+	return !eager_by_tool && !lmpi_tuned.eager_stored && !lmpi_knob_text(LMPI_KNOB_EAGER);
+}
+
+void
+lmpi_eager_to(uint64_t bytes)
+{
+	eager_by_tool = true;
+	eager_direct = bytes;
+	for (uint32_t i = 0; eng.peer && i < lmpi_world.slots; i++)
+		if (lmpi_route[i].reach == LMPI_REACH_DIRECT ||
+		    lmpi_route[i].reach == LMPI_REACH_SELF)
+			eng.peer[i].eager_max = bytes;
 }

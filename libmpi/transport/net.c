@@ -5,6 +5,7 @@
 #include "mpi/lanes.h"
 
 #include "base/clock.h"
+#include "mpi/far.h"
 #include "relayproto/pair.h"
 
 #include <stdio.h>
@@ -185,8 +186,22 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 					    lmpi_route[peer->world].lane, suci_udp_now_ns()));
 }
 
+/* A process with a global address may be far. */
+static uint64_t
+find_eager(struct lmpi_engine *e, const struct lmpi_peer *peer)
+{
+	struct suci_path_info info;
+	uint32_t path = lmpi_route[peer->world].path;
+
+	(void)e;
+	if (!lmpi_eager_free() || path == UINT32_MAX || !suci_path_info(net.ep, path, &info))
+		return lmpi_eager();
+	return lmpi_far_eager(lmpi_eager(), info.rtt_ns_min, (uint64_t)info.cwnd * info.mss);
+}
+
 const struct lmpi_transport lmpi_direct_transport = {
 	.caps = LMPI_LANES_DIRECT_CAPS,
+	.eager = find_eager,
 	.send = send_net_packet,
 	.try_short = try_packet,
 };

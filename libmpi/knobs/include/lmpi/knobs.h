@@ -89,7 +89,8 @@
 	NUMBER(HUGE_PAGES, "LIBMPI_HUGE_PAGES", "", 0, 0, 1, NULL,                                 \
 	       "1: receive buffers lie in reserved huge pages")                                    \
 	NUMBER(EAGER, "LIBMPI_EAGER", "bytes", 65536, 0, LMPI_KNOB_EAGER_MOST,                     \
-	       "65536, or what mpitune found",                                                     \
+	       "65536, or what mpitune found; without either up to 1 MiB to a process that is 1 "  \
+	       "ms or more away",                                                                  \
 	       "longest message that goes to another node of this cluster without asking")         \
 	NUMBER(EAGER_NODE, "LIBMPI_EAGER_NODE", "bytes", 40960, 512, 49152,                        \
 	       "40960, 12288 with more than two ranks on the node, or what mpitune found",         \
