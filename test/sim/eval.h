@@ -43,8 +43,11 @@ enum eval_transport { EVAL_SUCI, EVAL_TCP };
 struct eval_conf {
 	struct eval_costs costs;
 	enum eval_transport transport;
-	uint32_t clusters, ranks; /* ranks of each */
-	uint32_t relays;	  /* of each; 0: none */
+	uint32_t clusters;
+	/* Of the first cluster; of each other one, 0: as many.  No relays at all: GC-GC. */
+	uint32_t ranks, ranks_others, relays, relays_others;
+	/* Each destination has its relay for good, as with a gateway daemon that is given a map. */
+	bool fixed_map;
 	bool one_side;		  /* the second cluster has none: PC-GC */
 	uint64_t datalen;	  /* ping-pong: longer messages go by the long protocol */
 	uint64_t wan_delay_ns;
@@ -60,13 +63,35 @@ struct eval_conf {
 	 * computes compute_ns in each iteration, shared out as the pattern says. */
 	const char *pattern, *kernel;
 	uint64_t compute_ns;
-	uint64_t eager; /* LIBMPI_EAGER: longer messages are lent until they are acknowledged */
+	/* Longer messages are lent until they are acknowledged: LIBMPI_EAGER within a cluster and
+	 * over direct paths (mpi/far.h), IMPI_DATALEN over relays. */
+	uint64_t eager, eager_relayed;
 	/* suci.credit and LIBMPI_CREDIT, packets; 0: each peer may have a window of its own. */
 	uint32_t credit;
 	uint64_t seed;
 	bool verbose;
 };
 void eval_conf_default(struct eval_conf *c);
+static inline uint32_t
+eval_ranks_of(const struct eval_conf *c, uint32_t cluster)
+{
+	return cluster && c->ranks_others ? c->ranks_others : c->ranks;
+}
+static inline uint32_t
+eval_relays_of(const struct eval_conf *c, uint32_t cluster)
+{
+	return cluster && c->relays_others ? c->relays_others : c->relays;
+}
+static inline uint32_t
+eval_ranks(const struct eval_conf *c)
+{
+	return c->ranks + (c->clusters - 1) * eval_ranks_of(c, 1);
+}
+static inline uint32_t
+eval_cluster_of(const struct eval_conf *c, uint32_t rank)
+{
+	return rank < c->ranks ? 0 : 1 + (rank - c->ranks) / eval_ranks_of(c, 1);
+}
 
 struct eval_result {
 	bool ok;
@@ -104,8 +129,8 @@ struct eval_phase {
 struct eval_app_rank {
 	struct eval_phase *phase;
 	uint32_t phases, at;
-	bool *started, *complete; /* of the steps of that phase */
-	uint32_t *want;		  /* message number of a send or receive */
+	bool *started, *complete, *lent; /* of the steps of that phase */
+	uint32_t *want;			 /* message number of a send or receive */
 	uint32_t left, iteration;
 	uint32_t sent[EVAL_RANKS], expected[EVAL_RANKS];
 	bool running;
@@ -119,7 +144,10 @@ struct eval_pair {
 
 struct eval_app {
 	uint32_t n, iterations;
-	uint64_t lent_min; /* a send is complete when acknowledged, shorter ones at once */
+	/* A longer send is complete when acknowledged, a shorter one at once, as long as its copy
+	 * has room: what is not acknowledged. */
+	uint64_t (*eager)(void *user, uint32_t src, uint32_t dst);
+	uint64_t copies_max, pending[EVAL_RANKS][EVAL_RANKS];
 	struct eval_app_rank rank[EVAL_RANKS];
 	struct eval_pair pair[EVAL_RANKS][EVAL_RANKS];
 	uint32_t placed[EVAL_RANKS][EVAL_RANKS], done[EVAL_RANKS][EVAL_RANKS];
@@ -146,6 +174,8 @@ void eval_app_free(struct eval_app *a);
 void eval_app_begin(struct eval_app *a, uint32_t rank);
 void eval_app_computed(struct eval_app *a, uint32_t rank);
 void eval_app_progress(struct eval_app *a, uint32_t rank);
+/* The next message from src to dst is acknowledged. */
+void eval_app_acked(struct eval_app *a, uint32_t src, uint32_t dst);
 
 /* eval_net.c: the links. */
 struct eval_watch {

@@ -84,8 +84,9 @@ eval_app_ready(struct eval_app *a)
 		}
 		r->started = calloc(most, sizeof *r->started);
 		r->complete = calloc(most, sizeof *r->complete);
+		r->lent = calloc(most, sizeof *r->lent);
 		r->want = calloc(most, sizeof *r->want);
-		BASE_ASSERT(r->started && r->complete && r->want);
+		BASE_ASSERT(r->started && r->complete && r->lent && r->want);
 	}
 }
 
@@ -98,6 +99,7 @@ eval_app_free(struct eval_app *a)
 		free(a->rank[i].phase);
 		free(a->rank[i].started);
 		free(a->rank[i].complete);
+		free(a->rank[i].lent);
 		free(a->rank[i].want);
 		for (uint32_t k = 0; k < a->n; k++)
 			free(a->pair[i][k].bytes);
@@ -126,7 +128,7 @@ is_complete(const struct eval_app *a, uint32_t me, uint32_t i)
 	const struct coll_step *st = &schedule_of(r)->step[i];
 	switch (st->kind) {
 	case COLL_STEP_SEND:
-		return st->from.len < a->lent_min || a->done[me][st->peer] >= r->want[i];
+		return !r->lent[i] || a->done[me][st->peer] >= r->want[i];
 	case COLL_STEP_RECV:
 		return a->placed[st->peer][me] >= r->want[i];
 	case COLL_STEP_COPY:
@@ -134,6 +136,28 @@ is_complete(const struct eval_app *a, uint32_t me, uint32_t i)
 		return true;
 	}
 	return false;
+}
+
+static void
+start_send(struct eval_app *a, uint32_t me, uint32_t i)
+{
+	struct eval_app_rank *r = &a->rank[me];
+	const struct coll_step *st = &schedule_of(r)->step[i];
+	uint64_t *pending = &a->pending[me][st->peer];
+
+	r->want[i] = ++r->sent[st->peer];
+	*pending += st->from.len;
+	r->lent[i] = st->from.len > a->eager(a->user, me, st->peer) || *pending > a->copies_max;
+	a->send(a->user, me, st->peer, st->from.len);
+}
+
+void
+eval_app_acked(struct eval_app *a, uint32_t src, uint32_t dst)
+{
+	const struct eval_pair *p = &a->pair[src][dst];
+
+	a->pending[src][dst] -= p->bytes[a->done[src][dst]++ % p->n];
+	eval_app_progress(a, src);
 }
 
 static bool
@@ -147,10 +171,8 @@ step_on(struct eval_app *a, uint32_t me, uint32_t i)
 		r->started[i] = true;
 		if (st->kind == COLL_STEP_RECV)
 			r->want[i] = ++r->expected[st->peer];
-		if (st->kind == COLL_STEP_SEND) {
-			r->want[i] = ++r->sent[st->peer];
-			a->send(a->user, me, st->peer, st->from.len);
-		}
+		if (st->kind == COLL_STEP_SEND)
+			start_send(a, me, i);
 	}
 	if (r->complete[i] || !is_complete(a, me, i))
 		return false;

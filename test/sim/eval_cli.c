@@ -26,7 +26,8 @@ word(const char *arg, const char *key, const char **v)
 }
 
 struct numbers {
-	uint64_t clusters, ranks, relays, delay_us, loss_ppm, warm, iterations;
+	uint64_t clusters, ranks, ranks_others, relays, relays_others;
+	uint64_t delay_us, loss_ppm, warm, iterations;
 	bool pingpong;
 };
 
@@ -36,11 +37,14 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 	const char *v;
 	uint64_t x;
 	if (number(arg, "clusters", &n->clusters) || number(arg, "ranks", &n->ranks) ||
-	    number(arg, "relays", &n->relays) || number(arg, "delay_us", &n->delay_us) ||
+	    number(arg, "ranks_others", &n->ranks_others) || number(arg, "relays", &n->relays) ||
+	    number(arg, "relays_others", &n->relays_others) ||
+	    number(arg, "delay_us", &n->delay_us) ||
 	    number(arg, "loss_ppm", &n->loss_ppm) || number(arg, "warm", &n->warm) ||
 	    number(arg, "iterations", &n->iterations) || number(arg, "bytes", &c->bytes) ||
 	    number(arg, "datalen", &c->datalen) || number(arg, "seed", &c->seed) ||
-	    number(arg, "eager", &c->eager) || word(arg, "algorithm", &c->algorithm) ||
+	    number(arg, "eager", &c->eager) || number(arg, "eager_relayed", &c->eager_relayed) ||
+	    word(arg, "algorithm", &c->algorithm) ||
 	    word(arg, "pattern", &c->pattern) || word(arg, "kernel", &c->kernel))
 		return true;
 	if (number(arg, "vary_pc", &x))
@@ -53,6 +57,8 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 		c->compute_ns = x * BASE_US_NS;
 	else if (number(arg, "verbose", &x))
 		c->verbose = x != 0;
+	else if (number(arg, "fixed_map", &x))
+		c->fixed_map = x != 0;
 	else if (number(arg, "one_side", &x))
 		c->one_side = x != 0;
 	else if (number(arg, "pingpong", &x))
@@ -108,7 +114,9 @@ eval_main(int argc, char **argv)
 		}
 	c.clusters = (uint32_t)n.clusters;
 	c.ranks = (uint32_t)n.ranks;
+	c.ranks_others = (uint32_t)n.ranks_others;
 	c.relays = (uint32_t)n.relays;
+	c.relays_others = (uint32_t)n.relays_others;
 	c.wan_delay_ns = n.delay_us * BASE_US_NS;
 	c.wan_loss_ppb = (uint32_t)n.loss_ppm * 1000;
 	c.warm = (uint32_t)n.warm;

@@ -136,7 +136,7 @@ eval_wire_suci(struct eval_net *n, struct world *w)
 	for (uint32_t i = 0; i < w->nend; i++) {
 		struct site *a = &x[count++];
 		a->port = w->end[i].port;
-		a->cluster = i / n->c->ranks;
+		a->cluster = eval_cluster_of(n->c, i);
 		a->network = n->s->port[a->port].network;
 		attach(n->s, a, link_of(n->s, 0, 0, 0, n->c->costs.node_ns));
 		w->nic[a->port] = a->out;
@@ -162,12 +162,12 @@ void
 eval_wire_tcp(struct eval_net *n, const struct tcp_net *t)
 {
 	struct site x[EVAL_RANKS];
-	uint32_t count = n->c->clusters * n->c->ranks;
+	uint32_t count = eval_ranks(n->c);
 	memset(x, 0, sizeof x);
 	wan(n);
 	for (uint32_t i = 0; i < count; i++) {
 		x[i].port = tcp_port(t, i);
-		x[i].cluster = i / n->c->ranks;
+		x[i].cluster = eval_cluster_of(n->c, i);
 		x[i].network = n->s->port[x[i].port].network;
 		attach(n->s, &x[i], link_of(n->s, 0, 0, 0, n->c->costs.node_ns));
 	}
@@ -209,15 +209,25 @@ wire_bytes(const struct eval_conf *c, uint64_t bytes)
 	return all + (all + mss - 1) / mss * (SUCI_PATH_HDR + SUCI_LANE_HDR + SIM_UDP_OVERHEAD);
 }
 
+/* Of the relays of a cluster, the one that carries what is for that process. */
+static uint32_t
+carrier_of(const struct eval_conf *c, uint32_t cluster, uint32_t rank)
+{
+	uint32_t there = eval_cluster_of(c, rank), n = eval_ranks_of(c, there);
+	uint32_t index = there ? (rank - c->ranks) % n : rank;
+
+	return relay_deal_owner(n, eval_relays_of(c, cluster), index);
+}
+
 uint64_t
 eval_bound(const struct eval_conf *c, const struct eval_app *a)
 {
-	uint64_t relay[CLUSTERS_MAX][RELAYS_MAX] = {{0}}, out[EVAL_RANKS] = {0},
+	uint64_t relay[2][CLUSTERS_MAX][RELAYS_MAX] = {{{0}}}, out[EVAL_RANKS] = {0},
 		 wide[CLUSTERS_MAX] = {0};
 	uint64_t worst = 0, smallest = UINT64_MAX;
 	for (uint32_t s = 0; s < a->n; s++)
 		for (uint32_t d = 0; d < a->n; d++) {
-			uint32_t sc = s / c->ranks, dc = d / c->ranks;
+			uint32_t sc = eval_cluster_of(c, s), dc = eval_cluster_of(c, d);
 			if (sc == dc)
 				continue;
 			uint64_t b = 0;
@@ -228,15 +238,18 @@ eval_bound(const struct eval_conf *c, const struct eval_app *a)
 			smallest = b < smallest ? b : smallest;
 			out[s] += b;
 			wide[sc] += b;
-			if (c->relays)
-				relay[sc][relay_deal_owner(c->ranks, c->relays, d % c->ranks)] += b;
+			if (c->relays) {
+				relay[0][sc][carrier_of(c, sc, d)] += b;
+				relay[1][dc][carrier_of(c, dc, d)] += b;
+			}
 		}
 	for (uint32_t s = 0; s < a->n; s++)
 		worst = base_max_ns(worst, wire_ns(out[s], GBE_BPS));
 	for (uint32_t k = 0; k < c->clusters; k++) {
 		worst = base_max_ns(worst, wire_ns(wide[k], WAN_BPS));
-		for (uint32_t i = 0; i < c->relays; i++)
-			worst = base_max_ns(worst, wire_ns(relay[k][i], GBE_BPS));
+		for (uint32_t i = 0; i < RELAYS_MAX; i++)
+			for (uint32_t in = 0; in < 2; in++)
+				worst = base_max_ns(worst, wire_ns(relay[in][k][i], GBE_BPS));
 	}
 	return worst + one_way(c, smallest < 1538 ? smallest : 1538);
 }

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "impi/wire.h"
+#include "mpi/far.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ eval_conf_default(struct eval_conf *c)
 				.bytes = 1024,
 				.datalen = 65536,
 				.eager = 65536,
+				.eager_relayed = 1u << 20,
 				.warm = 3,
 				.iterations = 4,
 				.seed = 0x5eed};
@@ -271,6 +273,31 @@ suci_send(void *user, uint32_t src, uint32_t dst, uint64_t bytes)
 		stream_push(e, st);
 }
 
+/* As libmpi/transport/net.c asks for a process that is reached directly. */
+static uint64_t
+suci_eager(void *user, uint32_t src, uint32_t dst)
+{
+	const struct run *r = user;
+	const struct end *e = &r->w->end[src];
+	struct suci_lane_info lane;
+	struct suci_path_info path;
+
+	if (!world_same_cluster(r->w, src, dst))
+		return r->c->eager_relayed;
+	if (e->lane[dst] == NONE_U32 || !suci_lane_info(e->lanes, e->lane[dst], &lane) ||
+	    !suci_path_info(e->ep, lane.path, &path))
+		return r->c->eager;
+	return lmpi_far_eager(r->c->eager, path.rtt_ns_min, (uint64_t)path.cwnd * path.mss);
+}
+
+/* write() returns when the socket's buffer has it. */
+static uint64_t
+kernel_eager(void *user, uint32_t src, uint32_t dst)
+{
+	(void)user, (void)src, (void)dst;
+	return UINT64_MAX;
+}
+
 static void
 suci_placed(struct stream *st, uint32_t i)
 {
@@ -285,24 +312,23 @@ suci_done(struct stream *st, uint32_t i)
 {
 	struct run *r = st->w->scenario;
 	(void)i;
-	r->app.done[st->src][st->dst]++;
-	eval_app_progress(&r->app, st->src);
+	eval_app_acked(&r->app, st->src, st->dst);
 }
 
 void
 eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 {
-	uint32_t n = c->clusters * c->ranks;
+	uint32_t n = eval_ranks(c);
 	world_conf_default(wc);
 	wc->nclusters = c->relays ? c->clusters : 1;
 	for (uint32_t k = 0; k < c->clusters; k++)
-		wc->cluster[k] = (struct cluster_conf){c->ranks, c->relays};
+		wc->cluster[k] = (struct cluster_conf){eval_ranks_of(c, k), eval_relays_of(c, k)};
 	if (c->one_side)
 		wc->cluster[1].relays = 0;
 	if (!c->relays)
 		wc->cluster[0] = (struct cluster_conf){n, 0};
 	wc->policy = (uint8_t)c->policy;
-	wc->several = true;
+	wc->several = !c->fixed_map;
 	wc->hosts_max = EVAL_RANKS;
 	wc->private_mtu = wc->global_mtu = 1500 - SIM_IP_UDP;
 	/* libmpi/transport/net_setup.c, net.c */
@@ -371,7 +397,8 @@ make_streams(struct run *r)
 			struct stream *st =
 				world_stream(r->w, a, b, r->app.iterations * pair->n, size_of, &x);
 			st->outstanding_max = UINT32_MAX;
-			st->wait = has_lent(pair, r->c->eager); /* its sender waits */
+			/* Its sender waits. */
+			st->wait = has_lent(pair, direct ? r->c->eager : r->c->eager_relayed);
 			st->manual = true;
 		}
 }
@@ -403,6 +430,7 @@ run_suci(struct run *r, struct eval_result *o)
 	r->w->on_done = suci_done;
 	eval_wire_suci(&r->net, r->w);
 	r->app.send = suci_send;
+	r->app.eager = suci_eager;
 	make_streams(r);
 	world_start(r->w);
 	sim_at(r->s, r->s->now_ns + 200 * BASE_MS_NS, begin_all, r, 0);
@@ -442,8 +470,7 @@ static void
 kernel_done(void *user, uint32_t src, uint32_t dst)
 {
 	struct run *r = user;
-	r->app.done[src][dst]++;
-	eval_app_progress(&r->app, src);
+	eval_app_acked(&r->app, src, dst);
 }
 
 static void
@@ -454,8 +481,8 @@ run_tcp(struct run *r, struct eval_result *o)
 	r->tcp = tcp_net_new(r->s, &tc, NET_GLOBAL, 0x0a000001);
 	eval_wire_tcp(&r->net, r->tcp);
 	r->app.send = kernel_send;
-	/* write() returns when the socket's buffer has it. */
-	r->app.lent_min = UINT64_MAX;
+	r->app.eager = kernel_eager;
+	r->app.copies_max = UINT64_MAX;
 	sim_at(r->s, r->s->now_ns, begin_all, r, 0);
 	sim_run(r->s, r->s->now_ns + 600 * BASE_S_NS, over, r);
 	SIM_CHECK(r->s, r->over, "not complete after 600 s of virtual time");
@@ -491,8 +518,9 @@ eval_alltoall(const struct eval_conf *c, struct eval_result *o)
 {
 	uint32_t cluster_of[EVAL_RANKS];
 	struct run *r = calloc(1, sizeof *r);
-	BASE_ASSERT(r && c->clusters * c->ranks <= EVAL_RANKS && c->clusters <= CLUSTERS_MAX &&
-		    c->clusters * c->relays <= RELAYS_MAX &&
+	BASE_ASSERT(r && c->clusters >= 1 && c->clusters <= CLUSTERS_MAX &&
+		    eval_ranks(c) <= EVAL_RANKS &&
+		    c->relays + (c->clusters - 1) * eval_relays_of(c, 1) <= RELAYS_MAX &&
 		    c->warm + c->iterations <= EVAL_ITERS && c->warm >= 1 &&
 		    !(c->relays && c->transport == EVAL_TCP));
 	*o = (struct eval_result){0};
@@ -501,13 +529,13 @@ eval_alltoall(const struct eval_conf *c, struct eval_result *o)
 	r->s->verbose = c->verbose;
 	r->s->events_max = EVENTS_MAX;
 	r->net = (struct eval_net){.c = c, .s = r->s};
-	r->app.n = c->clusters * c->ranks;
+	r->app.n = eval_ranks(c);
 	r->app.iterations = c->warm + c->iterations;
-	r->app.lent_min = c->eager + 1;
+	r->app.copies_max = LMPI_PEER_COPIES_MAX;
 	r->app.ended = ended;
 	r->app.user = r;
 	for (uint32_t i = 0; i < r->app.n; i++)
-		cluster_of[i] = i / c->ranks;
+		cluster_of[i] = eval_cluster_of(c, i);
 	r->app.compute = compute;
 	if (!make_app(r, cluster_of, o))
 		o->ok = false;
