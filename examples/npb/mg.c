@@ -1,15 +1,17 @@
 /* mg - kernel MG of the NAS Parallel Benchmarks: Poisson's equation by a V-cycle of grids.
  *
- *   mg [S|W|A|B]         under mpirun; class S by default, a power of two of processes, at most
- * half as many as there are planes
+ *   mg [S|W|A|B]         under mpirun; class S by default, a power of two of processes
  *
  * Written from the definition (NASA RNR-94-007, section 2.5).  A periodic cube with charges of +1
  * where ten random numbers are largest and -1 where ten are smallest.  Each iteration carries the
  * residual down to a grid of 2^3, smooths there, and carries corrections up again, smoothing.
  *
- * Each process has planes of constant z, and the nearest one of either neighbour beside them: many
- * messages of one plane, shorter on each coarser grid.  Grids with less than two planes for each
- * process are on all of them: added up where they begin, computed by everybody from there on.
+ * Processes stand in a grid of three dimensions, each power of two in turn cut from z, y, x, as in
+ * NPB 2; each has a box, and the nearest numbers of its six neighbours around it: many messages of
+ * one face, shorter on each coarser grid.  What lies beyond an edge or a corner comes with the
+ * faces, for those of y go after those of x and have their borders, those of z have both.  Grids
+ * with less than two numbers a side for each process are on all of them: added up where they
+ * begin, computed by everybody from there on.
  *
  * Verified: the norm of the last residual to 1e-8 of the published one.  Exit status 1: not
  * verified. */
@@ -33,17 +35,21 @@ static const struct mg_class {
 	{'B', 8, 20, 0.1800564401355e-05, {-3.0 / 17, 1.0 / 33, -1.0 / 61}},
 };
 
-/* Numbers have a border of one on all sides: row x of plane z begins at row_at(). */
+enum { X, Y, Z, AXES };
+
+/* Numbers have a border of one on all sides: row y of plane z begins at row_at(). */
 struct grid {
-	int n, planes, first; /* side; own planes, and which of all they are */
-	bool everywhere;      /* all processes have all of it */
+	int n;		       /* side of all of it */
+	int own[AXES], first[AXES]; /* numbers of this process, and which of all they are */
+	bool everywhere;       /* all processes have all of it */
 	double *u, *r;
 };
 struct mg {
 	const struct mg_class *c;
 	int top;
+	int procs[AXES], up[AXES], down[AXES]; /* processes along an axis; the neighbours' ranks */
 	struct grid grid[LEVELS]; /* of side 2^i, from 1 */
-	double *v, *tmp;
+	double *v, *tmp, *face[2];
 };
 
 static const struct mg_class *
@@ -56,56 +62,97 @@ find_class(char name)
 }
 
 static size_t
+row_numbers(const struct grid *g)
+{
+	return (size_t)(g->own[X] + 2);
+}
+
+static size_t
 plane_numbers(const struct grid *g)
 {
-	return (size_t)(g->n + 2) * (size_t)(g->n + 2);
+	return row_numbers(g) * (size_t)(g->own[Y] + 2);
 }
 
 static size_t
 grid_numbers(const struct grid *g)
 {
-	return plane_numbers(g) * (size_t)(g->planes + 2);
+	return plane_numbers(g) * (size_t)(g->own[Z] + 2);
 }
 
 /* Place of x = 0; y and z from -1. */
 static size_t
 row_at(const struct grid *g, int y, int z)
 {
-	return (size_t)(z + 1) * plane_numbers(g) + (size_t)(y + 1) * (size_t)(g->n + 2) + 1;
+	return (size_t)(z + 1) * plane_numbers(g) + (size_t)(y + 1) * row_numbers(g) + 1;
+}
+
+/* ---- the grid of processes ---- */
+
+static void
+place_processes(struct mg *m, int me[AXES])
+{
+	int logs = 0, size = npb_size(), rank = npb_rank();
+	while (1 << logs < size)
+		logs++;
+	m->procs[X] = 1 << logs / 3;
+	m->procs[Y] = 1 << (logs - logs / 3) / 2;
+	m->procs[Z] = size / (m->procs[X] * m->procs[Y]);
+	for (int a = X, step = 1; a < AXES; step *= m->procs[a++]) {
+		int p = m->procs[a], i = me[a] = rank / step % p;
+		m->up[a] = rank + ((i + 1) % p - i) * step;
+		m->down[a] = rank + ((i + p - 1) % p - i) * step;
+	}
 }
 
 /* ---- borders ---- */
 
-static void
-swap_planes(const struct grid *g, double *a)
+/* The numbers of one face, at a place of its axis, into a row or out of it; with borders along the
+ * axes before it.  How many. */
+static size_t
+copy_face(const struct grid *g, double *a, int axis, int at, double *row, bool out)
 {
-	size_t n = plane_numbers(g), len = n * sizeof *a;
-	double *low = a + n, *high = a + n * (size_t)g->planes, *below = a, *above = high + n;
-	int size = npb_size(), up = (npb_rank() + 1) % size, down = (npb_rank() + size - 1) % size;
-	if (g->everywhere || size == 1) {
-		memcpy(below, high, len);
-		memcpy(above, low, len);
-		return;
+	int low[AXES], end[AXES];
+	size_t n = 0;
+	for (int i = X; i < AXES; i++) {
+		low[i] = i == axis ? at : i < axis ? -1 : 0;
+		end[i] = i == axis ? at + 1 : g->own[i] + (i < axis);
 	}
-	npb_exchange(up, high, len, down, below, len, sizeof *a);
-	npb_exchange(down, low, len, up, above, len, sizeof *a);
+	for (int z = low[Z]; z < end[Z]; z++)
+		for (int y = low[Y]; y < end[Y]; y++) {
+			double *from = a + row_at(g, y, z) + low[X];
+			size_t len = (size_t)(end[X] - low[X]);
+			if (out)
+				memcpy(row + n, from, len * sizeof *row);
+			else
+				memcpy(from, row + n, len * sizeof *row);
+			n += len;
+		}
+	return n;
+}
+
+/* The face at `from` becomes the border at `to` of the neighbour on that side. */
+static void
+pass_face(const struct mg *m, const struct grid *g, double *a, int axis, int from, int to)
+{
+	size_t n = copy_face(g, a, axis, from, m->face[0], true), len = n * sizeof *a;
+	bool up = to < 0;
+	double *got = m->face[0];
+	if (!g->everywhere && m->procs[axis] > 1) {
+		got = m->face[1];
+		npb_exchange(up ? m->up[axis] : m->down[axis], m->face[0], len,
+			     up ? m->down[axis] : m->up[axis], got, len, sizeof *a);
+	}
+	(void)copy_face(g, a, axis, to, got, false);
 }
 
 static void
-fill_border(const struct grid *g, double *a)
+fill_border(const struct mg *m, const struct grid *g, double *a)
 {
-	int n = g->n;
-	size_t row = (size_t)(n + 2);
-	for (int z = 0; z < g->planes; z++) {
-		for (int y = 0; y < n; y++) {
-			double *at = a + row_at(g, y, z);
-			at[-1] = at[n - 1];
-			at[n] = at[0];
-		}
-		memcpy(a + row_at(g, -1, z) - 1, a + row_at(g, n - 1, z) - 1, row * sizeof *a);
-		memcpy(a + row_at(g, n, z) - 1, a + row_at(g, 0, z) - 1, row * sizeof *a);
+	for (int axis = X; axis < AXES; axis++) {
+		int n = g->own[axis];
+		pass_face(m, g, a, axis, n - 1, -1);
+		pass_face(m, g, a, axis, 0, n);
 	}
-	swap_planes(g, a);
 }
 
 /* ---- stencils: around a number are 6 faces, 12 edges and 8 corners ---- */
@@ -129,18 +176,18 @@ look_around(const double *p, ptrdiff_t y, ptrdiff_t z)
 
 /* r = v - A u; r may be v. */
 static void
-find_residual(const struct grid *g, const double *u, const double *v, double *r)
+find_residual(const struct mg *m, const struct grid *g, const double *u, const double *v, double *r)
 {
-	ptrdiff_t y1 = g->n + 2, z1 = (ptrdiff_t)plane_numbers(g);
-	for (int z = 0; z < g->planes; z++)
-		for (int y = 0; y < g->n; y++) {
+	ptrdiff_t y1 = (ptrdiff_t)row_numbers(g), z1 = (ptrdiff_t)plane_numbers(g);
+	for (int z = 0; z < g->own[Z]; z++)
+		for (int y = 0; y < g->own[Y]; y++) {
 			size_t at = row_at(g, y, z);
-			for (int x = 0; x < g->n; x++, at++) {
+			for (int x = 0; x < g->own[X]; x++, at++) {
 				struct around a = look_around(u + at, y1, z1);
 				r[at] = v[at] + 8.0 / 3 * u[at] - a.edges / 6 - a.corners / 12;
 			}
 		}
-	fill_border(g, r);
+	fill_border(m, g, r);
 }
 
 /* u += S r */
@@ -148,66 +195,77 @@ static void
 smooth(const struct mg *m, const struct grid *g)
 {
 	const double *c = m->c->smooth;
-	ptrdiff_t y1 = g->n + 2, z1 = (ptrdiff_t)plane_numbers(g);
-	for (int z = 0; z < g->planes; z++)
-		for (int y = 0; y < g->n; y++) {
+	ptrdiff_t y1 = (ptrdiff_t)row_numbers(g), z1 = (ptrdiff_t)plane_numbers(g);
+	for (int z = 0; z < g->own[Z]; z++)
+		for (int y = 0; y < g->own[Y]; y++) {
 			size_t at = row_at(g, y, z);
-			for (int x = 0; x < g->n; x++, at++) {
+			for (int x = 0; x < g->own[X]; x++, at++) {
 				struct around a = look_around(g->r + at, y1, z1);
 				g->u[at] += c[0] * g->r[at] + c[1] * a.faces + c[2] * a.edges;
 			}
 		}
-	fill_border(g, g->u);
+	fill_border(m, g, g->u);
+}
+
+/* Where this process's numbers of a grid begin in the next coarser one, as it has that. */
+static void
+find_shift(const struct grid *coarse, const struct grid *fine, int shift[AXES])
+{
+	for (int i = X; i < AXES; i++)
+		shift[i] = coarse->everywhere && !fine->everywhere ? fine->first[i] / 2 : 0;
 }
 
 /* The residual to the next coarser grid: its number i lies where 2 i + 1 is here. */
 static void
 coarsen(const struct mg *m, const struct grid *fine, const struct grid *coarse)
 {
-	ptrdiff_t y1 = fine->n + 2, z1 = (ptrdiff_t)plane_numbers(fine);
+	ptrdiff_t y1 = (ptrdiff_t)row_numbers(fine), z1 = (ptrdiff_t)plane_numbers(fine);
 	/* Those of which the middle is here. */
 	bool spreads = coarse->everywhere && !fine->everywhere;
-	int first = spreads ? fine->first / 2 : 0, planes = fine->planes / 2;
+	int shift[AXES];
+	find_shift(coarse, fine, shift);
 	memset(coarse->r, 0, grid_numbers(coarse) * sizeof *coarse->r);
-	for (int z = 0; z < planes; z++)
-		for (int y = 0; y < coarse->n; y++) {
+	for (int z = 0; z < fine->own[Z] / 2; z++)
+		for (int y = 0; y < fine->own[Y] / 2; y++) {
 			const double *p = fine->r + row_at(fine, 2 * y + 1, 2 * z + 1) + 1;
-			double *to = coarse->r + row_at(coarse, y, first + z);
-			for (int x = 0; x < coarse->n; x++, p += 2) {
+			double *to = coarse->r + row_at(coarse, y + shift[Y], z + shift[Z]) + shift[X];
+			for (int x = 0; x < fine->own[X] / 2; x++, p += 2) {
 				struct around a = look_around(p, y1, z1);
 				to[x] = p[0] / 2 + a.faces / 4 + a.edges / 8 + a.corners / 16;
 			}
 		}
 	if (spreads)
 		npb_sum_double(coarse->r, m->tmp, (int)grid_numbers(coarse));
-	fill_border(coarse, coarse->r);
+	fill_border(m, coarse, coarse->r);
 }
 
 /* A correction to the next finer grid, halfway between two numbers the mean of them. */
 static void
-refine(const struct grid *coarse, const struct grid *fine)
+refine(const struct mg *m, const struct grid *coarse, const struct grid *fine)
 {
-	int shift = coarse->everywhere && !fine->everywhere ? fine->first / 2 : 0;
-	for (int z = 0; z < fine->planes; z++)
-		for (int y = 0; y < fine->n; y++) {
+	int shift[AXES];
+	find_shift(coarse, fine, shift);
+	for (int z = 0; z < fine->own[Z]; z++)
+		for (int y = 0; y < fine->own[Y]; y++) {
 			/* Even ones lie between the one before and the one at half. */
 			const double *row[4];
 			for (int k = 0; k < 4; k++) {
 				int cy = (y - 1) / 2, cz = (z - 1) / 2;
 				cy = y % 2 ? cy : y / 2 - (k & 1);
 				cz = z % 2 ? cz : z / 2 - (k >> 1);
-				row[k] = coarse->u + row_at(coarse, cy, cz + shift);
+				row[k] = coarse->u + row_at(coarse, cy + shift[Y], cz + shift[Z]) +
+					 shift[X];
 			}
 			double *to = fine->u + row_at(fine, y, z);
 			double before = (row[0][-1] + row[1][-1] + row[2][-1] + row[3][-1]) / 4;
-			for (int x = 0; x < coarse->n; x++) {
+			for (int x = 0; x < fine->own[X] / 2; x++) {
 				double here = (row[0][x] + row[1][x] + row[2][x] + row[3][x]) / 4;
 				to[2 * x] += (before + here) / 2;
 				to[2 * x + 1] += here;
 				before = here;
 			}
 		}
-	fill_border(fine, fine->u);
+	fill_border(m, fine, fine->u);
 }
 
 static void
@@ -220,8 +278,8 @@ cycle(struct mg *m)
 		if (k < m->top)
 			memset(g[k].u, 0, grid_numbers(&g[k]) * sizeof *g[k].u);
 		if (k > 1) {
-			refine(&g[k - 1], &g[k]);
-			find_residual(&g[k], g[k].u, k < m->top ? g[k].r : m->v, g[k].r);
+			refine(m, &g[k - 1], &g[k]);
+			find_residual(m, &g[k], g[k].u, k < m->top ? g[k].r : m->v, g[k].r);
 		}
 		smooth(m, &g[k]);
 	}
@@ -251,9 +309,14 @@ put_charges(struct mg *m, const struct extreme *e, double charge)
 	const struct grid *g = &m->grid[m->top];
 	for (int i = 0; i < CHARGES; i++) {
 		long at = (long)e[i].at, n = g->n;
-		int z = (int)(at / (n * n)) - g->first;
-		if (z >= 0 && z < g->planes)
-			m->v[row_at(g, (int)(at / n % n), z) + (size_t)(at % n)] = charge;
+		int p[AXES] = {(int)(at % n), (int)(at / n % n), (int)(at / (n * n))};
+		bool here = true;
+		for (int k = X; k < AXES; k++) {
+			p[k] -= g->first[k];
+			here &= p[k] >= 0 && p[k] < g->own[k];
+		}
+		if (here)
+			m->v[row_at(g, p[Y], p[Z]) + (size_t)p[X]] = charge;
 	}
 }
 
@@ -265,13 +328,16 @@ find_charges(struct mg *m, double sign)
 	size_t each = 2 * CHARGES, all = each * (size_t)npb_size();
 	struct extreme own[CHARGES], best[CHARGES];
 	double *of = npb_new(2 * all, sizeof *of);
-	uint64_t first = (uint64_t)g->n * (uint64_t)g->n * (uint64_t)g->first;
-	uint64_t end = first + (uint64_t)g->n * (uint64_t)g->n * (uint64_t)g->planes;
-	uint64_t state = npb_random_at(NPB_SEED, first);
 	for (int i = 0; i < CHARGES; i++)
 		own[i] = best[i] = (struct extreme){.value = sign > 0 ? -1 : 2};
-	for (uint64_t i = first; i < end; i++)
-		keep(own, (struct extreme){npb_random(&state), (double)i}, sign);
+	for (int z = g->first[Z]; z < g->first[Z] + g->own[Z]; z++)
+		for (int y = g->first[Y]; y < g->first[Y] + g->own[Y]; y++) {
+			uint64_t i = ((uint64_t)z * (uint64_t)g->n + (uint64_t)y) * (uint64_t)g->n +
+				     (uint64_t)g->first[X];
+			uint64_t end = i + (uint64_t)g->own[X], state = npb_random_at(NPB_SEED, i);
+			for (; i < end; i++)
+				keep(own, (struct extreme){npb_random(&state), (double)i}, sign);
+		}
 	memcpy(of + each * (size_t)npb_rank(), own, sizeof own);
 	npb_sum_double(of, of + all, (int)all);
 	for (size_t i = 0; i < all; i += 2)
@@ -283,22 +349,34 @@ find_charges(struct mg *m, double sign)
 /* ---- the program ---- */
 
 static void
+new_grid(const struct mg *m, struct grid *g, int side, const int me[AXES])
+{
+	g->n = side;
+	/* The last axis has the most processes. */
+	g->everywhere = side < 2 * m->procs[Z];
+	for (int a = X; a < AXES; a++) {
+		g->own[a] = g->everywhere ? side : side / m->procs[a];
+		g->first[a] = g->everywhere ? 0 : g->own[a] * me[a];
+	}
+	g->u = npb_new(grid_numbers(g), sizeof *g->u);
+	g->r = npb_new(grid_numbers(g), sizeof *g->r);
+}
+
+static void
 mg_new(struct mg *m, char class)
 {
 	const struct mg_class *c = m->c = find_class(class);
+	int me[AXES];
 	m->top = c->log_side;
-	if (npb_size() > 1 << (m->top - 1))
-		npb_stop("more processes than pairs of planes: take fewer or a larger class");
-	for (int k = 1; k <= m->top; k++) {
-		struct grid *g = &m->grid[k];
-		g->n = 1 << k;
-		g->everywhere = g->n < 2 * npb_size();
-		g->planes = g->everywhere ? g->n : g->n / npb_size();
-		g->first = g->everywhere ? 0 : g->planes * npb_rank();
-		g->u = npb_new(grid_numbers(g), sizeof *g->u);
-		g->r = npb_new(grid_numbers(g), sizeof *g->r);
-	}
-	m->v = npb_new(grid_numbers(&m->grid[m->top]), sizeof *m->v);
+	place_processes(m, me);
+	if (2 * m->procs[Z] > 1 << m->top)
+		npb_stop("too many processes for this class: take fewer or a larger class");
+	for (int k = 1; k <= m->top; k++)
+		new_grid(m, &m->grid[k], 1 << k, me);
+	const struct grid *top = &m->grid[m->top];
+	m->v = npb_new(grid_numbers(top), sizeof *m->v);
+	for (int i = 0; i < 2; i++)
+		m->face[i] = npb_new((size_t)(top->own[X] + 2) * (size_t)(top->own[X] + 2), sizeof **m->face);
 	/* For the largest that all have. */
 	int k = m->top;
 	while (k > 1 && !m->grid[k].everywhere)
@@ -306,7 +384,7 @@ mg_new(struct mg *m, char class)
 	m->tmp = npb_new(grid_numbers(&m->grid[k]), sizeof *m->tmp);
 	find_charges(m, 1);
 	find_charges(m, -1);
-	fill_border(&m->grid[m->top], m->v);
+	fill_border(m, top, m->v);
 }
 
 static void
@@ -318,6 +396,8 @@ mg_free(struct mg *m)
 	}
 	free(m->v);
 	free(m->tmp);
+	free(m->face[0]);
+	free(m->face[1]);
 }
 
 static double
@@ -325,9 +405,9 @@ find_norm(const struct mg *m)
 {
 	const struct grid *g = &m->grid[m->top];
 	double sum = 0, tmp;
-	for (int z = 0; z < g->planes; z++)
-		for (int y = 0; y < g->n; y++)
-			for (int x = 0; x < g->n; x++) {
+	for (int z = 0; z < g->own[Z]; z++)
+		for (int y = 0; y < g->own[Y]; y++)
+			for (int x = 0; x < g->own[X]; x++) {
 				double r = g->r[row_at(g, y, z) + (size_t)x];
 				sum += r * r;
 			}
@@ -340,10 +420,10 @@ solve(struct mg *m, int iterations)
 {
 	struct grid *g = &m->grid[m->top];
 	memset(g->u, 0, grid_numbers(g) * sizeof *g->u);
-	find_residual(g, g->u, m->v, g->r);
+	find_residual(m, g, g->u, m->v, g->r);
 	for (int i = 0; i < iterations; i++) {
 		cycle(m);
-		find_residual(g, g->u, m->v, g->r);
+		find_residual(m, g, g->u, m->v, g->r);
 	}
 }
 
