@@ -74,8 +74,8 @@ lmpi_sp_init(void)
 
 /* ---- repair ---- */
 
-static int
-repair_world(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
+int
+lmpi_sp_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 {
 	static bool said;
 	int rc = MPI_SUCCESS;
@@ -110,7 +110,7 @@ PMPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 	lmpi_enter(&call, "MPIX_Comm_repair", LMPI_ON_COMM, broken);
 	if (!lmpi_running())
 		return lmpi_leave(&call, lmpi_not_running());
-	return lmpi_leave(&call, repair_world(broken, same_size, i_am_new));
+	return lmpi_leave(&call, lmpi_sp_repair(broken, same_size, i_am_new));
 }
 LMPI_EXPORT int MPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 	LMPI_ALIAS("PMPIX_Comm_repair");

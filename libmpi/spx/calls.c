@@ -7,9 +7,11 @@
 #include "call.h"
 #include "comm_create.h"
 #include "engine.h"
+#include "epoch.h"
 #include "impl.h"
 #include "lmpi/knobs.h"
 #include "pipeline.h"
+#include "sp.h"
 #include "spx.h"
 
 struct lmpi_pipeline lmpi_pipeline;
@@ -84,11 +86,28 @@ lmpi_spx_finish(void)
 
 /* ---- calls ---- */
 
+/* mpispd has started it, with no pipeline. */
+static int
+tell_self_of_daemon(int *kind, int *takeovers, char *cluster)
+{
+	const struct lmpi_sp_self *self = lmpi_sp_self();
+
+	if (kind)
+		*kind = self->role < self->compute ? MPISP_COMPUTE : MPISP_IO;
+	if (takeovers)
+		*takeovers = (int)self->takeovers;
+	if (cluster)
+		memcpy(cluster, self->cluster, sizeof(self->cluster));
+	return MPI_SUCCESS;
+}
+
 static int
 tell_self(int *kind, int *takeovers, char *cluster)
 {
 	struct lmpi_pipeline *p = &lmpi_pipeline;
 
+	if (!p->run && lmpi_sp())
+		return tell_self_of_daemon(kind, takeovers, cluster);
 	if (p->run)
 		(void)spxrun_self(p->run, &p->self, 0);
 	if (kind)
@@ -228,7 +247,8 @@ run_stage(MPI_Comm world, int (*setup)(MPI_Comm, void *), int (*frame)(int64_t, 
 static int
 repair_comm(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 {
-	(void)broken, (void)same_size, (void)i_am_new;
+	if (lmpi_sp())
+		return lmpi_sp_repair(broken, same_size, i_am_new);
 	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
 			  "MPISP_Comm_repair: a rank that was taken over takes part in frames, but "
 			  "has no messages with others of its world yet");

@@ -1,2 +1,2 @@
 # Stages of pipelines: MPISP_ calls and special ranks; built by ../module.mk.
-$(call lmpi_room,spx,SURFACE,comms coll objects engine)
+$(call lmpi_room,spx,SURFACE,sp comms coll objects engine)

@@ -52,6 +52,8 @@ extern "C" {
 #define MPISP_CLUSTER_OUT (-102)
 
 #define MPISP_FRAME_END ((int64_t)-1)
+/* Under mpispd (doc/sp.md): a rank went to another process, this is to be done again. */
+#define MPISP_ERR_AGAIN 16132
 /* A frame's name has where it was made: number, rank, cluster. */
 #define MPISP_FRAME_NUMBER(frame)  ((frame) & (((int64_t)1 << 44) - 1))
 #define MPISP_FRAME_RANK(frame)	   ((int)((frame) >> 44 & 0xfff))
@@ -86,7 +88,8 @@ int MPISP_Frame_end(MPI_Comm world, int64_t frame);
  * is done again by somebody.  Both may be NULL in an I/O process, which waits for the end. */
 int MPISP_Run(MPI_Comm world, int (*setup)(MPI_Comm world, void *arg),
 	      int (*frame)(int64_t frame, int again, void *arg), void *arg);
-/* MPI_ERR_UNSUPPORTED_OPERATION today: ranks that were taken over have no messages among
+/* Under mpispd what MPIX_Comm_repair() of mpi-ext.h does, behind MPISP_ERR_AGAIN.  Under mpisprun
+ * MPI_ERR_UNSUPPORTED_OPERATION today: ranks that were taken over have no messages among
  * themselves yet. */
 int MPISP_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new);
 

@@ -49,7 +49,7 @@ struct spd_card {
 
 struct spd_peer { /* another unit, of any cluster */
 	uint8_t here; /* enum spd_here */
-	bool heard;
+	bool heard, refused; /* refused: it is not as we are, and we said so */
 	uint64_t dropped; /* blocks for which there was no room */
 };
 

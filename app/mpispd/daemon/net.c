@@ -181,11 +181,12 @@ hear_here(uint32_t from, const struct spd_note *n, uint64_t now_ns)
 	bool first = !p->heard;
 
 	if (n->version != SPD_WIRE_VERSION || n->hash != spd.conf->hash) {
-		if (first)
+		if (!p->refused)
 			spd_log("unit %s %s; it does not count as here", u->name,
 				n->version != SPD_WIRE_VERSION
 					? "runs another version of mpispd: update one of them"
 					: "has another configuration: give all units the same file");
+		p->refused = true;
 		return;
 	}
 	p->heard = true;
@@ -209,7 +210,9 @@ name_missing(void)
 		if (u != spd.me && !spd.peer[u].heard)
 			at += (size_t)snprintf(text + at, sizeof text - at, " %s",
 					       spd.conf->unit[u].name);
-	spd_log("%u s are over; these units are not up:%s", spd.conf->start_timeout_s, text);
+	spd_log("%u s are over; these units are not up:%s (do their daemons run, at these "
+		"addresses, with the same %s?)",
+		spd.conf->start_timeout_s, text, spd.conf->psk_file ? "key" : "ports");
 }
 
 uint64_t
