@@ -107,7 +107,7 @@ dump(json_t *v)
 }
 
 static void
-show_status(const struct options *o)
+show_tree(const struct options *o)
 {
 	json_t *v = ask_daemon("status", NULL);
 
@@ -127,7 +127,7 @@ show_top(const struct options *o)
 	for (;;) {
 		if (screen)
 			fputs("\033[H\033[2J", stdout);
-		show_status(o);
+		show_tree(o);
 		usleep((useconds_t)(o->every_s * 1e6));
 	}
 }
@@ -211,7 +211,7 @@ run_ctl_command(struct options *o, int argc, char **argv)
 		stop_asking(CTL_USAGE, argv[1], "0.01 to 3600 seconds");
 	open_daemon(o);
 	if (strcmp(name, "status") == 0)
-		show_status(o);
+		show_tree(o);
 	else if (strcmp(name, "top") == 0)
 		show_top(o);
 	else if (strcmp(name, "chains") == 0)

@@ -115,7 +115,7 @@ place_unit(struct reading *r, struct spd_unit *u, const char *at, const char *pa
 }
 
 static void
-add_unit(struct reading *r, struct spd_conf *c, const json_t *places, const char *name,
+add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const char *name,
 	 const char *path)
 {
 	const json_t *at = json_object_get(places, name);
@@ -222,7 +222,7 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	for (size_t i = 0; i < json_array_size(units) && !r->failed; i++) {
 		const char *unit = json_string_value(json_array_get(units, i));
 		if (unit)
-			add_unit(r, c, places, unit, where);
+			add_conf_unit(r, c, places, unit, where);
 		else
 			spd_reading_failed(r, where, "a list of names of units is needed here");
 	}
@@ -243,7 +243,7 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 }
 
 static void
-read_clusters(struct reading *r, struct spd_conf *c, const json_t *root)
+read_conf_clusters(struct reading *r, struct spd_conf *c, const json_t *root)
 {
 	json_t *all = json_object_get(root, "clusters"), *o;
 	const json_t *places = json_object_get(root, "units");
@@ -276,7 +276,7 @@ fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 	read_no_spare(r, c, root);
 	read_severity(r, c, root);
 	if (!r->failed)
-		read_clusters(r, c, root);
+		read_conf_clusters(r, c, root);
 	if (!r->failed)
 		spd_read_chains(r, c, root);
 	if (!r->failed)
