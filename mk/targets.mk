@@ -5,7 +5,7 @@ $(call testprog,within,test/within.c,)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps check check-fast unit sim fuzz-smoke explore smoke interop bench demo demo-optical lint format \
+.PHONY: all deps check check-fast unit sim fuzz-smoke explore smoke interop bench demo demo-optical demo-pipeline lint format \
 	coverage clean install help check-headers fuzz-build
 
 ## all           build libraries and programs
@@ -69,6 +69,12 @@ demo-optical:
 	@mk/install-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tools/testbed/demo-optical $(B)
+
+## demo-pipeline a pipeline of programs that loses processes and a node and is rebuilt while it runs (root)
+demo-pipeline:
+	@mk/install-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tools/testbed/demo-pipeline $(B)
 
 ## compile_commands  compile_commands.json for clangd, from make's own compile lines
 .PHONY: compile_commands hooks

@@ -111,7 +111,8 @@ put_frame_memory(void *user, void *p)
 
 /* ---- the thread ---- */
 
-static void
+/* true: the manager has said something. */
+static bool
 wait_for_work(struct spxrun *r)
 {
 	struct pollfd p[3] = {{.fd = r->bell, .events = POLLIN},
@@ -131,6 +132,7 @@ wait_for_work(struct spxrun *r)
 	if (p[0].revents && read(r->bell, &rings, sizeof rings) < 0)
 		rings = 0;
 	pthread_mutex_lock(&r->lock);
+	return p[2].revents != 0;
 }
 
 static void *
@@ -139,14 +141,13 @@ run_pipeline_thread(void *arg)
 	struct spxrun *r = arg;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->stop) {
-		if (!r->over)
+	for (bool told = true; !r->stop;) {
+		if (told && !r->over)
 			spxrun_talk_turn(r);
 		(void)spxrun_net_turn(r);
 		spx_tick(r->x, spxrun_now_ns());
 		(void)datagram_progress(r->sock);
-		if (!r->stop)
-			wait_for_work(r);
+		told = !r->stop && wait_for_work(r);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;

@@ -72,6 +72,33 @@ done
 [ -z "$WHY" ] || cat run.log
 verdict "a pipeline loses processes, and no frame" "$WHY"
 
+S=$B/test/mpi/stages
+cat >plan <<EOF
+cluster front program $S front
+cluster back program $S back
+chain add front back ordered window=8
+io front back
+EOF
+WHY=''
+timeout 60 "$B/bin/mpisprun" plan </dev/null >run.log 2>&1 || WHY="status $?; "
+[ "$(grep -c '^ok' run.log)" = 2 ] || WHY+="not two are ok"
+[ -z "$WHY" ] || cat run.log
+verdict "special ranks on every call" "$WHY"
+
+# A program that ignores frames: it is told who does, and which frame waits.
+sed -i 's/stages back/stages lazy/' plan
+"$B/bin/mpisprun" --stall 300 plan </dev/null >run.log 2>&1 &
+RUN=$!
+for ((i = 0; i < 600; i++)); do
+	grep -q 'frame 0' run.log && break
+	sleep 0.1
+done
+kill "$RUN"
+wait "$RUN"
+grep 'frame 0' run.log | head -n 2
+verdict "a program that ignores frames" \
+	"$(grep -q 'frame 0 .*back' run.log || tail -n 5 run.log)"
+
 # fails NAME TEXT: mpisprun ends with an error that says that.
 fails() {
 	WHY=''

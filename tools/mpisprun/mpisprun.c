@@ -27,7 +27,7 @@ static const char help[] =
 	"            [on_lost=wait|bypass|stop|restart]\n"
 	"  chain drain FROM TO; remove FROM TO; move FROM TO NEW\n"
 	"  io FROM TO [N]                   N I/O processes for that chain\n"
-	"  kill CLUSTER RANK, kill io FROM TO, status\n"
+	"  kill CLUSTER RANK, kill io FROM TO, lost UNIT, status\n"
 	"Options:\n"
 	"  --frame-max BYTES   of a frame (1048576)\n"
 	"  --room N            frames that an I/O process holds (16)\n"

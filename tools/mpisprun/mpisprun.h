@@ -30,6 +30,7 @@ struct unit {
 	char name[SPX_NAME_MAX];
 	char ip[SPX_ADDRESS_MAX];
 	struct words prefix;
+	bool lost; /* nothing is started there */
 };
 
 struct cluster {
@@ -88,6 +89,8 @@ void procs_tell(struct member *m, const struct spx_feed *f);
 struct member *procs_of_role(struct run *r, uint16_t cluster, uint16_t rank);
 uint32_t procs_alive(const struct run *r);
 void procs_end(const struct member *m);
+/* All of a unit. */
+void procs_end_unit(struct run *r, uint32_t unit);
 void procs_kill_all(struct run *r);
 
 /* --- views.c */

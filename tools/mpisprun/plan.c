@@ -237,6 +237,20 @@ kill_one(struct run *r, const struct words *w, char *why)
 	return kill(m->pid, SIGKILL) == 0 || plan_say(why, "kill: %s", strerror(errno));
 }
 
+/* lost UNIT: as if that node had failed. */
+static bool
+lose_unit(struct run *r, const struct words *w, char *why)
+{
+	for (uint32_t i = 0; i < r->nunit && w->n == 2; i++)
+		if (!strcmp(r->unit[i].name, w->word[1])) {
+			tell(r, "unit %s is lost", w->word[1]);
+			r->unit[i].lost = true;
+			procs_end_unit(r, i);
+			return true;
+		}
+	return plan_say(why, "lost UNIT: there is no such unit");
+}
+
 static bool
 show_status(struct run *r)
 {
@@ -271,9 +285,12 @@ plan_line(struct run *r, const char *line, char why[SPX_TEXT_MAX])
 		return change_planned_chains(r, line, why);
 	if (!strcmp(w.word[0], "kill"))
 		return kill_one(r, &w, why);
+	if (!strcmp(w.word[0], "lost"))
+		return lose_unit(r, &w, why);
 	if (!strcmp(w.word[0], "status"))
 		return show_status(r);
-	return plan_say(why, "unknown word %s; there are unit, cluster, chain, io, kill, status",
+	return plan_say(why,
+			"unknown word %s; there are unit, cluster, chain, io, kill, lost, status",
 			w.word[0]);
 }
 

@@ -40,6 +40,14 @@ procs_end(const struct member *m)
 }
 
 void
+procs_end_unit(struct run *r, uint32_t unit)
+{
+	for (uint32_t i = 0; i < r->nmember; i++)
+		if (r->member[i].unit == unit)
+			procs_end(&r->member[i]);
+}
+
+void
 procs_kill_all(struct run *r)
 {
 	for (uint32_t i = 0; i < r->nmember; i++)
@@ -115,7 +123,17 @@ start_member(struct run *r, struct member *m)
 	int pair[2];
 
 	m->id = (uint32_t)(m - r->member) + 1;
-	m->unit = c->unit[c->next_unit++ % c->nunit];
+	for (uint32_t i = 0; i < c->nunit; i++) {
+		m->unit = c->unit[c->next_unit++ % c->nunit];
+		if (!r->unit[m->unit].lost)
+			break;
+	}
+	if (r->unit[m->unit].lost) {
+		tell(r, "cluster %s has no unit left", r->view.cluster[m->cluster].name);
+		r->over = r->failed = true;
+		procs_kill_all(r);
+		return;
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
 		tell(r, "no socket for a process: %s", strerror(errno));
 		r->over = r->failed = true;
