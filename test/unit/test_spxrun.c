@@ -232,6 +232,7 @@ frames_pass_in_order_whatever_their_size(void **state)
 	assert_true(self.rank == 1 && self.ranks == 2 && !self.makes && !self.ends);
 	assert_string_equal(self.cluster, "filter");
 	assert_false(spxrun_self(w.r[8], &self, 0)); /* a spare has no place */
+	assert_true(spxrun_self(w.r[6], &self, LONG_MS));
 	assert_int_equal(spxrun_worlds(w.r[6], name), 2);
 	assert_string_equal(name[1], "output");
 	for (uint64_t made = 0; taken < 24;) {
