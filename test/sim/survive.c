@@ -19,13 +19,13 @@ draw_kills(struct base_prng *p, struct survive_conf *c)
 	uint32_t n = (uint32_t)base_prng_below(p, SURVIVE_KILLS + 1);
 	bool calm = n == 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		c->kill[i] = (struct kill){
-			.what = KILL_NODE,
-			.node = (uint32_t)base_prng_below(p, 18),
-			.event = 1 + base_prng_below(p, events[base_prng_below(p, 3)]),
-			.gone_ns = coin(p, 70) ? 1 + base_prng_below(p, 500 * BASE_MS_NS) : 0,
-		};
+	for (uint32_t i = 0; i < n; i++) {
+		struct kill *k = &c->kill[i];
+		k->what = KILL_NODE;
+		k->node = (uint32_t)base_prng_below(p, 18);
+		k->event = 1 + base_prng_below(p, events[base_prng_below(p, 3)]);
+		k->gone_ns = coin(p, 70) ? 1 + base_prng_below(p, 500 * BASE_MS_NS) : 0;
+	}
 	if (!calm && coin(p, 20))
 		c->kill[0].what = coin(p, 70) ? KILL_CLUSTER : KILL_RELAYS;
 }

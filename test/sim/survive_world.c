@@ -501,9 +501,10 @@ draw_clusters(struct crew *c, struct world_conf *w)
 	if (c->conf.two_by_two)
 		return;
 	w->nclusters = (uint32_t)between(p, 2, 3);
-	for (uint32_t i = 0; i < w->nclusters; i++)
-		w->cluster[i] = (struct cluster_conf){(uint32_t)between(p, 1, 4),
-						      (uint32_t)between(p, 1, 3)};
+	for (uint32_t i = 0; i < w->nclusters; i++) {
+		w->cluster[i].ranks = (uint32_t)between(p, 1, 4);
+		w->cluster[i].relays = (uint32_t)between(p, 1, 3);
+	}
 	w->policy = (uint8_t)base_prng_below(p, 3);
 	w->trunk.delay_ns = PICK(p, 50000, 1000000, 10000000);
 	for (int i = 0; i < 2; i++) {
