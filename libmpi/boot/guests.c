@@ -104,7 +104,7 @@ lmpi_guests_any_taken(const struct lmpi_guests *g)
 
 /* A whole word has come. */
 static void
-take_word(struct lmpi_guests *g, struct guest *t, int *fd)
+take_guest_word(struct lmpi_guests *g, struct guest *t, int *fd)
 {
 	t->have = 0;
 	if (t->state == GUEST_SILENT && lmpi_word_is(t->word, LMPI_KNOCK, g->token)) {
@@ -135,7 +135,7 @@ hear_guest(struct lmpi_guests *g, struct guest *t, uint64_t now_ns, int *fd)
 	}
 	t->have += (uint32_t)n;
 	if (t->have == sizeof t->word)
-		take_word(g, t, fd);
+		take_guest_word(g, t, fd);
 }
 
 static void
