@@ -8,10 +8,10 @@ $(B)/examples/%: examples/%.c $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1 $(LMPI_EXT
 	$(Q)mkdir -p $(@D)
 	$(Q)MPICC_CC=$(CC) $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -o $@ $< -lpng -lm
 
-# The one that uses libsuci alone, with the flags that suci.pc gives.
-EXAMPLES_SUCI := $(B)/examples/suci-loop
+# Those that use libsuci alone, with the flags that suci.pc gives.
+EXAMPLES_SUCI := $(B)/examples/suci-loop $(B)/examples/suci-stream
 ALL_EXTRA += $(EXAMPLES_SUCI)
-$(EXAMPLES_SUCI): examples/suci-loop.c libsuci/include/suci.h $(LIBSUCI_SO)
+$(EXAMPLES_SUCI): $(B)/examples/%: examples/%.c libsuci/include/suci.h $(LIBSUCI_SO)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -Ilibsuci/include -o $@ $< \

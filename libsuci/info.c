@@ -114,6 +114,17 @@ datagram_slow_write(struct datagram_sock *s, uint32_t id, uint64_t bytes_per_s)
 	return 0;
 }
 
+int
+datagram_window(struct datagram_sock *s, uint32_t id, uint32_t packets)
+{
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
+	if (!p)
+		return -1;
+	p->window = packets;
+	datagram_peer_pace(s, p);
+	return 0;
+}
+
 static void
 fill_path(const struct datagram_sock *s, const struct peer *p, struct datagram_info *i)
 {

@@ -421,8 +421,10 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 void
 datagram_peer_pace(struct datagram_sock *s, struct peer *p)
 {
-	if (p->up)
-		(void)suci_path_set_pace(s->ep, p->path, p->pace);
+	if (!p->up)
+		return;
+	(void)suci_path_set_pace(s->ep, p->path, p->pace);
+	(void)suci_path_set_window(s->ep, p->path, p->window);
 }
 
 static const char *

@@ -142,6 +142,7 @@ struct peer {
 	/* Trying: since when, when next, and the pause after that. */
 	uint64_t try_since_ns, try_at_ns, try_gap_ns;
 	uint64_t pace;
+	uint32_t window; /* 0: conf.window */
 	/* Blocks over the path that is there now, by priority: given to the lanes, and
 	 * complete here; and what the peer says it gave, when it wants to leave. */
 	uint32_t given[PRIOS], got[PRIOS], leave_at[PRIOS];
@@ -241,7 +242,7 @@ int datagram_peer_error(struct datagram_sock *s, struct peer *p);
 /* Hand a block to the lane; false: not now. */
 bool datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o);
 void datagram_peer_name(const struct peer *p, char out[32]);
-/* Put its slow write into force, if its path is up. */
+/* Put its slow write and window into force, if its path is up. */
 void datagram_peer_pace(struct datagram_sock *s, struct peer *p);
 /* Tell peers that we want to leave; true when all have said that they have everything. */
 bool datagram_peers_left(struct datagram_sock *s);

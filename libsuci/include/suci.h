@@ -138,7 +138,7 @@ struct datagram_conf {
 	/* Packets that came before the beginning of their block and wait for it; each may
 	 * keep a receive buffer of 64 KiB (mtu bytes with DATAGRAM_NO_OFFLOAD). */
 	uint32_t early_packets; /* 512 */
-	uint32_t window;	/* packets in flight to one peer, at most; 4096 */
+	uint32_t window;	/* packets in flight to one peer, at most; 4096; datagram_window() */
 	uint32_t sockbuf_bytes; /* kernel buffers, each direction; 8 MiB */
 	uint32_t mtu;		/* UDP payload; 0: what the interface takes */
 	int cc;			/* enum datagram_cc */
@@ -225,6 +225,10 @@ int64_t datagram_retransmission(struct datagram_sock *s, uint32_t id);
 /* [+] Slow write: at most so many bytes a second to id, headers included; 0: no limit
  * but congestion control's.  Takes effect at once. */
 int datagram_slow_write(struct datagram_sock *s, uint32_t id, uint64_t bytes_per_s);
+/* [+] At most so many packets in flight to id, whatever congestion control says; 0: conf.window,
+ * the most in any case.  Takes effect at once: what is in flight beyond it stays.  A short window
+ * keeps a queue short that others wait in; slow write bounds the rate, this the bytes. */
+int datagram_window(struct datagram_sock *s, uint32_t id, uint32_t packets);
 /* [+] What is written to id from now on has priority prio (0 normal .. 3 highest) before
  * lower ones here, on the way and at its reader.  It may overtake what was written
  * with a lower one. */

@@ -56,6 +56,7 @@ test_nothing_there(void **state)
 	FAILS(datagram_queue_length(s, 77), ENOENT);
 	FAILS(datagram_retransmission(s, 77), ENOENT);
 	FAILS(datagram_slow_write(s, 77, 1), ENOENT);
+	FAILS(datagram_window(s, 77, 1), ENOENT);
 	FAILS(datagram_priority(s, 1, 4), EINVAL);
 	FAILS(datagram_info_sized(s, 77, &i, sizeof i), ENOENT);
 	assert_int_equal(datagram_wait(s, 0, 0, 1000, 1), 1);

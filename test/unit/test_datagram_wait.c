@@ -334,6 +334,14 @@ test_priority(void **state)
 	assert_int_equal(datagram_slow_write(s, 1, 0), 0);
 	assert_int_equal(datagram_info(s, 1, &i), 0);
 	assert_int_not_equal(i.rate, 123456);
+	/* So does a window, and never more than the configured one. */
+	uint32_t window = i.window;
+	assert_int_equal(datagram_window(s, 1, 3), 0);
+	assert_int_equal(datagram_info(s, 1, &i), 0);
+	assert_int_equal(i.window, 3);
+	assert_int_equal(datagram_window(s, 1, 0), 0);
+	assert_int_equal(datagram_info(s, 1, &i), 0);
+	assert_int_equal(i.window, window);
 	assert_int_equal(datagram_slow_write(k.s[1], 0, 777777), 0);
 	assert_int_equal(datagram_info(k.s[1], 0, &i), 0);
 	assert_int_equal(i.rate, 777777);

@@ -153,6 +153,13 @@ struct suci_cc {
 	};
 };
 
+/* What may be in flight: conf.window_max may be less than it was when window was set. */
+static inline uint32_t
+suci_cc_window(const struct suci_cc *cc)
+{
+	return cc->window < cc->conf.window_max ? cc->window : cc->conf.window_max;
+}
+
 extern const struct suci_cc_ops suci_cc_fixed, suci_cc_cubic, suci_cc_bbr;
 
 /* The table of a kind; NULL if there is none of that number. */

@@ -533,7 +533,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.rtt_ns = p->rtt.smoothed_ns,
 		.rtt_ns_min = p->rtt.min_ns,
 		.rtt_ns_var = p->rtt.var_ns,
-		.cwnd = p->cc.window,
+		.cwnd = suci_cc_window(&p->cc),
 		.in_flight = p->sent.in_flight,
 		.queued = p->sent.queued + p->sent.n_lost + p->refused.n,
 		.refused = p->refused.n,
@@ -576,6 +576,18 @@ suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps)
 		return SUCI_ERR_DOWN;
 	suci_pacer_set_limit(&p->pacer, limit_bps, 2 * p->mtu, ep->now_ns);
 	p->sent.pace_at_ns = BASE_NEVER_NS;
+	suci_path_ready(ep, p);
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_set_window(struct suci *ep, uint32_t path, uint32_t packets)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	uint32_t most = ep->conf.limits.window_max;
+	if (!p || p->state != PATH_UP)
+		return SUCI_ERR_DOWN;
+	p->cc.conf.window_max = packets && packets < most ? packets : most;
 	suci_path_ready(ep, p);
 	return SUCI_ERR_OK;
 }

@@ -65,10 +65,9 @@ suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 }
 
 static uint32_t
-window(const struct suci *ep, const struct suci_path *p)
+window(const struct suci_path *p)
 {
-	uint32_t w = p->cc.window < ep->conf.limits.window_max ? p->cc.window
-							       : ep->conf.limits.window_max;
+	uint32_t w = suci_cc_window(&p->cc);
 	return SUCI_BUG(WINDOW) ? w + w / 2 + 1 : w;
 }
 
@@ -98,7 +97,7 @@ transmit_tx(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uin
 	    struct suci_out *out)
 {
 	struct suci_rec *r = &ep->rec[i];
-	uint32_t w = window(ep, p);
+	uint32_t w = window(p);
 	/* On a shared link windows are small and shut for a round trip: the first acks count. */
 	bool full = p->sent.in_flight + 1 >= w, shares = suci_shares_link(ep, p);
 	uint64_t ask_gap = full ? w / 2 : w / 4;
@@ -373,7 +372,7 @@ pace_on_shared_link(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static bool
 ack_rides(const struct suci *ep, const struct suci_path *p, uint64_t at_ns, uint64_t now_ns)
 {
-	return suci_shares_link(ep, p) && p->sent.in_flight + 2 >= window(ep, p) &&
+	return suci_shares_link(ep, p) && p->sent.in_flight + 2 >= window(p) &&
 	       at_ns - now_ns < p->rtt.min_ns / 8;
 }
 
@@ -398,7 +397,7 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 			    out);
 		return true;
 	}
-	if (p->sent.in_flight >= window(ep, p)) {
+	if (p->sent.in_flight >= window(p)) {
 		if (wants_to_send(p))
 			p->sent.limited_pn = p->sent.next_pn;
 	} else if (p->sent.next_pn <= p->credit_tx.limit || beyond_credit(ep, p, now_ns)) {

@@ -433,6 +433,10 @@ int suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint6
 /* Slow write: no more than limit_bps bytes per second over this path, whatever congestion
  * control says; 0: no limit.  suci_path_set_cc() takes it away.  0 or DOWN. */
 int suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps);
+/* No more than so many packets in flight over this path, whatever congestion control says; 0:
+ * limits.window_max, the most in any case.  What is in flight beyond it stays.
+ * suci_path_set_cc() takes it away.  0 or DOWN. */
+int suci_path_set_window(struct suci *ep, uint32_t path, uint32_t packets);
 /* Replace the configured liveness_ns and keepalive_ns of one path that is up (in
  * ops->path_up at the earliest): a process that computes answers nobody for
  * minutes and lives, a relay does not.  0 or DOWN. */
