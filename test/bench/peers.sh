@@ -37,11 +37,13 @@ peers_cc() {
 	esac
 }
 
-# peers_run WHO WHERE RANKS: run=(what starts so many, in front of the program).  WHERE is shm: all in
-# one node; else half of them in either node of testbed_pair.
+# peers_run WHO WHERE RANKS [FIRST]: run=(what starts so many, in front of the program).  WHERE is shm:
+# all in one node; else half of them, or FIRST, in the first node of testbed_pair, the others in the
+# second.  PEERS_BTL: how those of one node reach each other with Open MPI then.
 peers_run() {
-	local n=$3 each=$((($3 + 1) / 2))
-	printf '%s slots=%d\n' "$TB_ID-l" $each "$TB_ID-r" $each >"$TB_DIR/hosts"
+	local n=$3 first=${4:-$((($3 + 1) / 2))} rest
+	rest=$((n > first ? n - first : 1))
+	printf '%s slots=%d\n' "$TB_ID-l" "$first" "$TB_ID-r" $rest >"$TB_DIR/hosts"
 	local omp=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		OMPI_MCA_orte_tmpdir_base="$TB_DIR/tmp" mpirun.openmpi --bind-to none --oversubscribe
 		--mca mpi_yield_when_idle $((n > $(nproc))) -np "$n")
@@ -52,12 +54,12 @@ peers_run() {
 	ours-* | before-* | mmp-*) run=("${omp[@]}" "${omp_two[@]}") ;;
 	openmpi-shm) run=("${omp[@]}" --mca pml ob1) ;;
 	# Its shared memory stays on for those of one node.
-	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl "tcp,vader,self"
+	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl "${PEERS_BTL:-tcp,vader,self}"
 		--mca btl_tcp_if_include eth0) ;;
 	mpich-shm) run=(env LD_LIBRARY_PATH="$peers_usr/lib/$peers_arch" "$peers_usr/bin/mpiexec.hydra" -n "$n") ;;
 	# UCX would find the other node to be in reach of shared memory, which it is.
 	mpich-*) run=(env LD_LIBRARY_PATH="$peers_usr/lib/$peers_arch" UCX_TLS="tcp,self" UCX_NET_DEVICES=eth0
 		"$peers_usr/bin/mpiexec.hydra" -launcher rsh -launcher-exec "$TB_DIR/rsh-a" -iface eth0
-		-hosts "$TB_ID-l:$each,$TB_ID-r:$each" -n "$n") ;;
+		-hosts "$TB_ID-l:$first,$TB_ID-r:$rest" -n "$n") ;;
 	esac
 }

@@ -38,3 +38,10 @@ eval-mmp: $(B)/test/stages
 .PHONY: eval-mmp-record
 eval-mmp-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
 	@test/eval/npb-record $(B) test/eval/npb.pattern
+
+$(call testprog,sucimem,test/eval/sucimem.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
+
+## eval-suci     the Suci paper's figures 6 to 9 beside MPICH and Open MPI, memory of 1000 peers, streams with deadlines (root)
+.PHONY: eval-suci
+eval-suci: $(B)/bin/suci-perf $(B)/examples/suci-stream $(B)/test/sucimem
+	@test/eval/suci $(B)
