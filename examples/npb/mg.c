@@ -39,16 +39,16 @@ enum { X, Y, Z, AXES };
 
 /* Numbers have a border of one on all sides: row y of plane z begins at row_at(). */
 struct grid {
-	int n;		       /* side of all of it */
+	int n;			    /* side of all of it */
 	int own[AXES], first[AXES]; /* numbers of this process, and which of all they are */
-	bool everywhere;       /* all processes have all of it */
+	bool everywhere;	    /* all processes have all of it */
 	double *u, *r;
 };
 struct mg {
 	const struct mg_class *c;
 	int top;
 	int procs[AXES], up[AXES], down[AXES]; /* processes along an axis; the neighbours' ranks */
-	struct grid grid[LEVELS]; /* of side 2^i, from 1 */
+	struct grid grid[LEVELS];	       /* of side 2^i, from 1 */
 	double *v, *tmp, *face[2];
 };
 
@@ -228,7 +228,8 @@ coarsen(const struct mg *m, const struct grid *fine, const struct grid *coarse)
 	for (int z = 0; z < fine->own[Z] / 2; z++)
 		for (int y = 0; y < fine->own[Y] / 2; y++) {
 			const double *p = fine->r + row_at(fine, 2 * y + 1, 2 * z + 1) + 1;
-			double *to = coarse->r + row_at(coarse, y + shift[Y], z + shift[Z]) + shift[X];
+			double *to =
+				coarse->r + row_at(coarse, y + shift[Y], z + shift[Z]) + shift[X];
 			for (int x = 0; x < fine->own[X] / 2; x++, p += 2) {
 				struct around a = look_around(p, y1, z1);
 				to[x] = p[0] / 2 + a.faces / 4 + a.edges / 8 + a.corners / 16;
@@ -376,7 +377,8 @@ mg_new(struct mg *m, char class)
 	const struct grid *top = &m->grid[m->top];
 	m->v = npb_new(grid_numbers(top), sizeof *m->v);
 	for (int i = 0; i < 2; i++)
-		m->face[i] = npb_new((size_t)(top->own[X] + 2) * (size_t)(top->own[X] + 2), sizeof **m->face);
+		m->face[i] = npb_new((size_t)(top->own[X] + 2) * (size_t)(top->own[X] + 2),
+				     sizeof **m->face);
 	/* For the largest that all have. */
 	int k = m->top;
 	while (k > 1 && !m->grid[k].everywhere)

@@ -48,8 +48,8 @@ struct eval_conf {
 	uint32_t ranks, ranks_others, relays, relays_others;
 	/* Each destination has its relay for good, as with a gateway daemon that is given a map. */
 	bool fixed_map;
-	bool one_side;		  /* the second cluster has none: PC-GC */
-	uint64_t datalen;	  /* ping-pong: longer messages go by the long protocol */
+	bool one_side;	  /* the second cluster has none: PC-GC */
+	uint64_t datalen; /* ping-pong: longer messages go by the long protocol */
 	uint64_t wan_delay_ns;
 	uint32_t wan_loss_ppb;
 	enum relay_policy policy;

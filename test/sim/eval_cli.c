@@ -39,13 +39,13 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 	if (number(arg, "clusters", &n->clusters) || number(arg, "ranks", &n->ranks) ||
 	    number(arg, "ranks_others", &n->ranks_others) || number(arg, "relays", &n->relays) ||
 	    number(arg, "relays_others", &n->relays_others) ||
-	    number(arg, "delay_us", &n->delay_us) ||
-	    number(arg, "loss_ppm", &n->loss_ppm) || number(arg, "warm", &n->warm) ||
-	    number(arg, "iterations", &n->iterations) || number(arg, "bytes", &c->bytes) ||
-	    number(arg, "datalen", &c->datalen) || number(arg, "seed", &c->seed) ||
-	    number(arg, "eager", &c->eager) || number(arg, "eager_relayed", &c->eager_relayed) ||
-	    word(arg, "algorithm", &c->algorithm) ||
-	    word(arg, "pattern", &c->pattern) || word(arg, "kernel", &c->kernel))
+	    number(arg, "delay_us", &n->delay_us) || number(arg, "loss_ppm", &n->loss_ppm) ||
+	    number(arg, "warm", &n->warm) || number(arg, "iterations", &n->iterations) ||
+	    number(arg, "bytes", &c->bytes) || number(arg, "datalen", &c->datalen) ||
+	    number(arg, "seed", &c->seed) || number(arg, "eager", &c->eager) ||
+	    number(arg, "eager_relayed", &c->eager_relayed) ||
+	    word(arg, "algorithm", &c->algorithm) || word(arg, "pattern", &c->pattern) ||
+	    word(arg, "kernel", &c->kernel))
 		return true;
 	if (number(arg, "vary_pc", &x))
 		c->vary_pc = (uint32_t)x;

@@ -60,8 +60,8 @@ send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 }
 
 static bool
-try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *bytes,
-	  uint64_t len)
+try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
+	  const void *bytes, uint64_t len)
 {
 	(void)e, (void)peer, (void)bytes;
 	type = len ? type : h->type;

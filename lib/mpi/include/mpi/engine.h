@@ -78,8 +78,8 @@ struct lmpi_transport {
 	/* Send a packet without keeping data: true if that is possible and was done. */
 	bool (*try_short)(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
 			  const void *data, uint64_t len);
-	/* NULL, or: a message is longer than peer->eager_max; how long may it be after all, and those
-	 * that come after it?  Not in the way of shorter ones. */
+	/* NULL, or: a message is longer than peer->eager_max; how long may it be after all, and
+	 * those that come after it?  Not in the way of shorter ones. */
 	uint64_t (*eager)(struct lmpi_engine *e, const struct lmpi_peer *peer);
 	/* LMPI_CAP_MEMORY.  Copy n bytes of the peer's message srq from address in its memory; it
 	 * may be told to help.  1: done, 0: the system does not allow it, -1: the peer is gone. */
