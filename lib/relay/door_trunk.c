@@ -374,9 +374,9 @@ withdraw_offer(struct relay_core *c, uint32_t t, uint32_t own, uint32_t called)
 	relay_door_tell_trunk(c, t, &n);
 }
 
-/* Granted to a hold that is gone meanwhile, or was refused before, if the ASK came twice: nobody else
- * would tell that it is not needed.  The import may still be here, for others that ask or because it
- * is offered: then it is asked for there from now on, and who rests it drops it. */
+/* Granted to a hold that is gone meanwhile, or was refused before, if the ASK came twice: nobody
+ * else would tell that it is not needed.  The import may still be here, for others that ask or
+ * because it is offered: then it is asked for there from now on, and who rests it drops it. */
 static void
 undo_late(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {

@@ -40,8 +40,8 @@ send_finds(struct spx *s)
 	return n;
 }
 
-/* All that this rank ever made went to an I/O process, which knows it or a floor beyond it.  One that
- * is dead may have known more than all who live. */
+/* All that this rank ever made went to an I/O process, which knows it or a floor beyond it.  One
+ * that is dead may have known more than all who live. */
 static bool
 is_all_known(const struct spx *s)
 {
@@ -62,8 +62,7 @@ end_finding(struct spx *s)
 	base_wheel_cancel(&s->wheel, &s->find);
 	s->found = true;
 	if (s->me->takeovers && o)
-		s->remade_below =
-			is_all_known(s) ? o->floor + s->conf.window_max : UINT64_MAX;
+		s->remade_below = is_all_known(s) ? o->floor + s->conf.window_max : UINT64_MAX;
 	s->news_room = true;
 }
 

@@ -172,8 +172,8 @@ seat_guest(struct lmpi_guests *g, int fd, uint64_t source, uint64_t now_ns)
 	if (seat >= 0)
 		hang_up_guest(g, &g->guest[seat], &lmpi_stats.knocks_evicted);
 	seat = base_lobby_enter(&g->lobby, source, now_ns);
-	g->guest[seat] = (struct guest){
-		.state = GUEST_SILENT, .fd = fd, .until_ns = now_ns + LMPI_GUEST_NS};
+	g->guest[seat] =
+		(struct guest){.state = GUEST_SILENT, .fd = fd, .until_ns = now_ns + LMPI_GUEST_NS};
 }
 
 /* 0, or what is wrong with accepting. */

@@ -21,11 +21,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PORTS_MAX  256
-#define BACKLOG	   1024
-#define ERR_PORT   43 /* MPI_ERR_PORT */
-#define CONNECT_S  300.0
-#define LOOK_NS	   BASE_MS_NS
+#define PORTS_MAX 256
+#define BACKLOG	  1024
+#define ERR_PORT  43 /* MPI_ERR_PORT */
+#define CONNECT_S 300.0
+#define LOOK_NS	  BASE_MS_NS
 
 static struct port {
 	int fd; /* -1: free */
@@ -243,7 +243,8 @@ dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMP
 	socklen_t len = sizeof err;
 
 	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0 || (connect(*fd, (struct sockaddr *)&sa, sizeof sa) < 0 && errno != EINPROGRESS))
+	if (*fd < 0 ||
+	    (connect(*fd, (struct sockaddr *)&sa, sizeof sa) < 0 && errno != EINPROGRESS))
 		err = errno;
 	else if (!await_fd(*fd, POLLOUT, deadline))
 		err = ETIMEDOUT;
@@ -280,10 +281,11 @@ lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 		return LMPI_OK;
 	close(*fd);
 	if (heard == 0)
-		snprintf(why, LMPI_WHY,
-			 "nobody accepted at the port within %g s: is MPI_Comm_accept called there? "
-			 "Info key \"timeout\" says how long to wait",
-			 limit);
+		snprintf(
+			why, LMPI_WHY,
+			"nobody accepted at the port within %g s: is MPI_Comm_accept called there? "
+			"Info key \"timeout\" says how long to wait",
+			limit);
 	else
 		snprintf(why, LMPI_WHY, "the port was closed, or does not know that name");
 	return ERR_PORT;

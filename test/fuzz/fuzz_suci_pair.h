@@ -357,8 +357,8 @@ pair_host_init(struct pair *p, int side)
 	suci_lanes_bind(h->ls, h->ep);
 }
 
-/* Put what the endpoints have to say on the wire; beyond its size it is lost.  Who says by its expiry
- * that there is nothing now is believed, as drivers do. */
+/* Put what the endpoints have to say on the wire; beyond its size it is lost.  Who says by its
+ * expiry that there is nothing now is believed, as drivers do. */
 static inline void
 pair_collect(struct pair *p)
 {

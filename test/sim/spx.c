@@ -78,8 +78,7 @@ kill_some_cluster(struct plan_of *p)
 {
 	uint64_t back_ns = between(&p->prng, 20, 400) * BASE_MS_NS;
 
-	spxw_kill_cluster(p->w,
-			  (uint16_t)PICK(&p->prng, SPXW_FILTER, SPXW_FILTER2, SPXW_OUTPUT),
+	spxw_kill_cluster(p->w, (uint16_t)PICK(&p->prng, SPXW_FILTER, SPXW_FILTER2, SPXW_OUTPUT),
 			  back_ns);
 }
 
@@ -154,8 +153,8 @@ draw_conf(struct base_prng *p)
 	c.ordered = coin(p, 60);
 	c.second = coin(p, 25);
 	c.policy = (enum spx_policy)base_prng_below(p, 4);
-	c.on_lost = (enum spx_on_lost)PICK(p, SPX_WAIT, SPX_WAIT, SPX_BYPASS, SPX_RESTART,
-					   SPX_STOP);
+	c.on_lost =
+		(enum spx_on_lost)PICK(p, SPX_WAIT, SPX_WAIT, SPX_BYPASS, SPX_RESTART, SPX_STOP);
 	c.window = (uint16_t)PICK(p, 2, 8, 16, 32);
 	c.room = (uint32_t)PICK(p, 1, 4, 16, 64);
 	c.ahead = (uint32_t)between(p, 1, 4);

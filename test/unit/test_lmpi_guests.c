@@ -1,5 +1,5 @@
-/* Connections at a port (libmpi/boot/guests.h): they are heard side by side, whoever is silent, slow
- * or says something else; one by one they are taken. */
+/* Connections at a port (libmpi/boot/guests.h): they are heard side by side, whoever is silent,
+ * slow or says something else; one by one they are taken. */
 #include "guests.h"
 
 #include "cmocka_all.h"

@@ -422,7 +422,8 @@ nothing_unasked_makes_an_entry(void **state)
 }
 
 /* 1500 invented senders a second, for ten: no live peer loses its entry, also one that is used
- * every 20 s only, and newcomers are still served.  A quarter is all they have, free entries or not. */
+ * every 20 s only, and newcomers are still served.  A quarter is all they have, free entries or
+ * not. */
 static void
 strangers_never_evict_peers(void **state)
 {

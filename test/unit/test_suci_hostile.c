@@ -354,9 +354,8 @@ an_open_that_is_late(void **state)
 		heard_open_len = 0;
 		t->l.filter = hold_opens;
 		pair_make(t);
-		assert_int_equal(suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path,
-						t->l.now_ns),
-				 0);
+		assert_int_equal(
+			suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
 		pair_run(t, 100 * BASE_MS_NS);
 		assert_true(heard_open_len);
 		suci_path_close(t->l.ep[0], path, "", t->l.now_ns);
@@ -407,8 +406,7 @@ a_false_cookie_makes_no_second_open(void **state)
 	heard_cookie_len = 0;
 	t->l.filter = answer_hello;
 	pair_make(t);
-	assert_int_equal(
-		suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
+	assert_int_equal(suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
 	pair_run(t, 20 * BASE_S_NS);
 	assert_true(hellos_again >= 2);
 	assert_int_equal(t->s[0].ups, 1);
@@ -421,7 +419,7 @@ a_false_cookie_makes_no_second_open(void **state)
 
 static bool answers_lost;
 
-/* Between the two, and faster than they: what side 0 sends is at side 1 from its address first.  Its
+/* Between the two, and faster than they: what side 0 sends is at side 1 from its address first. Its
  * own answers to a challenge may get lost; then only what else it sends shows where it is. */
 static bool
 hand_on(struct link *l, int from, const uint8_t *bytes, size_t len)

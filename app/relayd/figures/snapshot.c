@@ -103,8 +103,11 @@ add_counters(struct rd_shard *s, const struct rd_shard *w)
 	RELAY_COUNTERS(X)
 #undef X
 	/* Every worker has every job, and hears of every death in it. */
-#define X(n) s->relay.n = most(s->relay.n - w->relay.n, w->relay.n);
-	X(jobs_added) X(jobs_finished) X(jobs_aborted) X(procs_dead)
+#define X(n) s->relay.n = most(s->relay.n - w->relay.n, w->relay.n)
+	X(jobs_added);
+	X(jobs_finished);
+	X(jobs_aborted);
+	X(procs_dead);
 #undef X
 	s->worker.turns += w->worker.turns;
 	s->worker.busy_turns += w->worker.busy_turns;

@@ -45,8 +45,7 @@ rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
 	light->purpose = "relayd light";
 	if (!peer->crypto)
 		return -1;
-	if (*conf->sealing.key_file &&
-	    !rd_psk_load(conf, light->key, &light->nkeys, err, err_max))
+	if (*conf->sealing.key_file && !rd_psk_load(conf, light->key, &light->nkeys, err, err_max))
 		return -1;
 	if (*identity) {
 		if (!site_key(peer->crypto, identity, &peer->key[0], why)) {

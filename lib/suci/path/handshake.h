@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 struct suci_handshake {
-	bool due;	 /* a datagram: HELLO, OPEN; ACCEPT if up */
-	uint8_t tries;	 /* of this HELLO or OPEN, until it stops counting */
-	bool hinted;	 /* somebody refused our open who has not our key */
+	bool due;	  /* a datagram: HELLO, OPEN; ACCEPT if up */
+	uint8_t tries;	  /* of this HELLO or OPEN, until it stops counting */
+	bool hinted;	  /* somebody refused our open who has not our key */
 	uint32_t made_us; /* by the peer's clock, its OPEN or ACCEPT that brought the path up */
-	uint64_t rtt_ns; /* measured by the opener; in HELLO that of the last path; or 0 */
+	uint64_t rtt_ns;  /* measured by the opener; in HELLO that of the last path; or 0 */
 	uint64_t retry_ns, give_up_ns;
 	uint64_t sent_ns; /* the last HELLO or OPEN; of a path that is up: when it came up */
 	uint64_t cookie;
