@@ -181,7 +181,10 @@ give_sign(void)
 	for (int i = 0; i < LMPI_COUNT_ROWS; i++)
 		now += __atomic_load_n(&lmpi_eng.n.sends[i], __ATOMIC_RELAXED) +
 		       __atomic_load_n(&lmpi_eng.n.recvs[i], __ATOMIC_RELAXED);
-	if (now != before || !g.inside)
+	pthread_mutex_lock(&g.lock);
+	bool waits = !g.inside;
+	pthread_mutex_unlock(&g.lock);
+	if (now != before || waits)
 		say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_ALIVE});
 	before = now;
 }

@@ -68,4 +68,23 @@ for which in other master; do
 	verdict "a node dies: $which" "$(grep -hq '^takeover: 400 steps are right' "$SPD"/n*.log ||
 		[ "$victim" = n0 ] || echo "no result")"
 done
+
+# ---- a daemon that comes back, a unit that is emptied, the end by an operator ----
+spd_conf "$B/examples/takeover" 1000000 10
+spd_start
+spd_wait "four ranks" ranks 4 && spd_wait "a master" mastered || fail "the ranks do not start once more"
+victim=$([ "$(master)" = n2 ] && echo n1 || echo n2)
+n=$(grep -hc '^takeover: rank [0-9]* is' "$SPD/$victim.log")
+node_dies "$victim"
+spd_wait "$n new ranks" ranks $((4 + n)) || fail "nobody takes over for $victim"
+spd_daemon "$victim"
+back() { status n0 | grep -q "^$victim.*, life 2"; }
+spd_wait "$victim in its second life" back || fail "$victim does not come back"
+other=$([ "$victim" = n2 ] && echo n1 || echo n2)
+"$B/bin/mpispctl" -s "$SPD/$other.sock" cluster drain || fail "no drain"
+emptied() { status "$other" | grep -q 'dead: its node is being emptied'; }
+spd_wait "$other to be empty" emptied || fail "$other is not emptied"
+"$B/bin/mpispctl" -s "$SPD/n0.sock" cluster stop || fail "no stop"
+spd_wait "the end" over n0 n1 n2 || fail "an operator does not end it"
+verdict "a daemon comes back, a unit is emptied, an operator ends it" "$(grep -h 'the sum is' "$SPD"/n*.log)"
 exit $rc

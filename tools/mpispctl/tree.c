@@ -14,7 +14,7 @@ word(const json_t *o, const char *key)
 }
 
 static long long
-number_at(const json_t *o, const char *key)
+json_count(const json_t *o, const char *key)
 {
 	return json_integer_value(json_object_get(o, key));
 }
@@ -25,7 +25,7 @@ print_slot(const json_t *s, bool last)
 	const char *state = word(s, "state");
 	const json_t *rank = json_object_get(s, "rank"), *io = json_object_get(s, "io");
 
-	printf("   %s slot %-4lld ", last ? "└─" : "├─", number_at(s, "slot"));
+	printf("   %s slot %-4lld ", last ? "└─" : "├─", json_count(s, "slot"));
 	if (rank)
 		printf("rank %lld", (long long)json_integer_value(rank));
 	else if (io)
@@ -37,7 +37,7 @@ print_slot(const json_t *s, bool last)
 	else if (json_is_true(json_object_get(s, "finished")))
 		printf(", has finished");
 	if (json_object_get(s, "pid"))
-		printf("  (pid %lld%s)", number_at(s, "pid"),
+		printf("  (pid %lld%s)", json_count(s, "pid"),
 		       json_is_true(json_object_get(s, "in_mpi")) ? "" : ", before MPI_Init");
 	putchar('\n');
 }
@@ -50,10 +50,10 @@ print_unit(const json_t *u, const char *master)
 
 	printf("%s%s%s", word(u, "unit"), strcmp(word(u, "unit"), master) == 0 ? ", master" : "",
 	       json_is_true(json_object_get(u, "down")) ? ", down" : "");
-	if (number_at(u, "life") > 1)
-		printf(", life %lld", number_at(u, "life"));
+	if (json_count(u, "life") > 1)
+		printf(", life %lld", json_count(u, "life"));
 	if (json_object_get(u, "silent_ms"))
-		printf(", heard %lld ms ago", number_at(u, "silent_ms"));
+		printf(", heard %lld ms ago", json_count(u, "silent_ms"));
 	putchar('\n');
 	for (size_t i = 0; i < n; i++)
 		print_slot(json_array_get(slots, i), i + 1 == n);
@@ -73,7 +73,7 @@ tree_print(const json_t *v)
 		return;
 	}
 	printf("universe %s, cluster %s: view %lld, epoch %lld", word(v, "universe"),
-	       word(v, "cluster"), number_at(v, "view"), number_at(v, "epoch"));
+	       word(v, "cluster"), json_count(v, "view"), json_count(v, "epoch"));
 	if (word(v, "over")[0])
 		printf(", over: %s", word(v, "over"));
 	else if (!json_is_true(json_object_get(v, "lease")))
@@ -87,14 +87,14 @@ void
 chain_print(const json_t *c)
 {
 	printf("%s -> %s  policy %s, window %lld%s, on_lost %s\n", word(c, "from"), word(c, "to"),
-	       word(c, "policy"), number_at(c, "window"),
+	       word(c, "policy"), json_count(c, "window"),
 	       json_is_true(json_object_get(c, "ordered")) ? ", ordered" : "", word(c, "on_lost"));
 }
 
 void
 line_print(const json_t *l)
 {
-	long long ms = number_at(l, "ms");
+	long long ms = json_count(l, "ms");
 	time_t s = (time_t)(ms / 1000);
 	struct tm tm;
 	char text[32] = "";
