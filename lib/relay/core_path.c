@@ -304,6 +304,7 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 {
 	struct relay_core *c = user;
 	struct path *p = &c->path[path];
+	struct relay_hello h;
 	char what[64];
 
 	relay_new_era(c);
@@ -339,6 +340,8 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
 			j->tell = true;
 		}
+		if (relay_hello_decode(hello, hello_len, &h) == 0 && h.survives)
+			relay_job_tolerates(c, j);
 		if (j->tolerant) {
 			proc->flags |= PROC_TELL_DEAD;
 			j->tell = true;

@@ -28,6 +28,7 @@ relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN])
 	be32_store(out + 8, h->label);
 	be32_store(out + 12, h->rank);
 	be16_store(out + 16, h->mtu);
+	out[18] = h->survives;
 	be32_store(out + 20, (uint32_t)(h->token >> 32));
 }
 
@@ -46,6 +47,7 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 		.label = be32_load(p + 8),
 		.rank = be32_load(p + 12),
 		.mtu = be16_load(p + 16),
+		.survives = p[18] & 1,
 	};
 	return RELAYPROTO_ERR_OK;
 }

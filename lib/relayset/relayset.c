@@ -137,7 +137,8 @@ relayset_open(struct relayset *rs, uint32_t i, uint64_t now_ns)
 	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
 						 .token = r->conf.token,
 						 .label = r->conf.base + rs->conf.rank,
-						 .rank = rs->conf.rank},
+						 .rank = rs->conf.rank,
+						 .survives = rs->survives},
 			   hello);
 	int err = suci_path_open(rs->ep, &r->conf.addr, hello, sizeof hello, &r->path, now_ns);
 	if (err && err != SUCI_ERR_EXISTS) {

@@ -51,6 +51,8 @@ extern const struct suci_lane_ops lmpi_net_ops;
 int lmpi_net_open_path(uint32_t world);
 /* What the hello of a path between that process and this one proves, to whoever has that label. */
 uint64_t lmpi_net_hello_token(uint32_t world, uint32_t label);
+/* What this process says to whoever opens a path. */
+void lmpi_net_hello(bool survives, uint8_t out[RELAY_HELLO_LEN]);
 /* What a process says that leaves in MPI_Finalize. */
 #define LMPI_FINISHED "finished"
 /* Whoever of other jobs went is missed now, if anybody still needs it. */

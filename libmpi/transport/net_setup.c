@@ -226,6 +226,19 @@ endpoint_credit_total(void)
 	return (uint32_t)lmpi_knob_number_or(LMPI_KNOB_CREDIT, total);
 }
 
+void
+lmpi_net_hello(bool survives, uint8_t out[RELAY_HELLO_LEN])
+{
+	uint32_t label = LMPI_LABEL_BASE + lmpi_world.rank;
+
+	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+						 .token = relay_hello_token(lmpi_loop.token, label),
+						 .label = label,
+						 .rank = lmpi_world.rank,
+						 .survives = survives},
+			   out);
+}
+
 static int
 make_transport_endpoint(const struct suci_seal_conf *seal)
 {
@@ -265,12 +278,7 @@ make_transport_endpoint(const struct suci_seal_conf *seal)
 	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
 	memcpy(c.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
-	uint32_t label = LMPI_LABEL_BASE + lmpi_world.rank;
-	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = relay_hello_token(lmpi_loop.token, label),
-						 .label = label,
-						 .rank = lmpi_world.rank},
-			   c.hello);
+	lmpi_net_hello(false, c.hello);
 	size_t n = suci_footprint(&c.limits);
 	net.ep_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 	net.ep = net.ep_mem ? suci_new(net.ep_mem, &c, suci_udp_now_ns()) : NULL;

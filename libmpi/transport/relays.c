@@ -117,15 +117,21 @@ knows_of_death(void *user, uint32_t world)
 void
 lmpi_net_survive(void)
 {
-	if (net.relays)
-		relayset_survive(net.relays,
-				 &(struct relayset_survivors){.nworld = lmpi_world.size,
-							      .first = lmpi_world.client_first,
-							      .n = lmpi_world.client_size,
-							      .label_base = LMPI_LABEL_BASE,
-							      .token = (uint32_t)lmpi_loop.token,
-							      .failed = hear_of_death,
-							      .has_failed = knows_of_death});
+	uint8_t hello[RELAY_HELLO_LEN];
+
+	if (!net.relays)
+		return;
+	/* Relays may come first. */
+	lmpi_net_hello(true, hello);
+	(void)suci_set_hello(net.ep, hello, sizeof hello);
+	relayset_survive(net.relays,
+			 &(struct relayset_survivors){.nworld = lmpi_world.size,
+						      .first = lmpi_world.client_first,
+						      .n = lmpi_world.client_size,
+						      .label_base = LMPI_LABEL_BASE,
+						      .token = (uint32_t)lmpi_loop.token,
+						      .failed = hear_of_death,
+						      .has_failed = knows_of_death});
 }
 
 bool

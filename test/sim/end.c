@@ -679,7 +679,8 @@ end_new(struct end *e)
 	BASE_ASSERT(e->lanes);
 	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.label = w->label_base[e->client] + e->rank,
-				.rank = e->rank};
+				.rank = e->rank,
+				.survives = w->conf.tolerant};
 	h.token = relay_hello_token(w->token[e->client], h.label);
 	relay_hello_encode(&h, c.hello);
 	c.hello_len = RELAY_HELLO_LEN;

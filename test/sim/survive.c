@@ -38,7 +38,10 @@ survive_run(uint64_t seed, bool verbose, struct outcome *o)
 	struct survive_counts n = {0};
 
 	c.silent_launcher = coin(&p, 20);
+	/* Who takes away as well, and says that nobody is there, is believed by a path that opens.
+	 */
 	c.adversary = coin(&p, 20);
+	c.deaf = !c.adversary && coin(&p, 30);
 	c.rogue = coin(&p, 20);
 	draw_kills(&p, &c);
 	survive_once(&c, NULL, &n, o);

@@ -39,6 +39,7 @@ struct survive_conf {
 	bool verbose, two_by_two; /* 2 clusters of 3 processes and 2 relays, nothing lost */
 	bool silent_launcher;	  /* nobody but relays and paths tells of deaths */
 	bool adversary, rogue;
+	bool deaf; /* much of what is short gets lost for a while after each kill */
 	struct kill kill[SURVIVE_KILLS];
 };
 

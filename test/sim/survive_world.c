@@ -384,10 +384,6 @@ strike(struct sim *s, void *who, uint64_t i)
 	if (c->members.nodes.over)
 		return;
 	c->deaf_ns = s->now_ns + 50 * BASE_MS_NS;
-	/* A relay that has met only this process does not know yet that the job survives it. */
-	if (k->what == KILL_NODE && k->node < w->nend && !c->conf.two_by_two &&
-	    !c->members.member[k->node].ended)
-		return;
 	if (k->what == KILL_NODE && k->node < w->nend) {
 		die_here(c, k->node);
 		launcher_tells(c, k->node);
@@ -611,15 +607,15 @@ make_hostile(struct crew *c)
 
 	if (c->conf.rogue)
 		sim_at(w->s, w->s->now_ns + 10 * BASE_MS_NS, lie, c, 20);
+	for (uint32_t i = 0; c->conf.deaf && i < w->s->nlink; i++) {
+		w->s->link[i].aim = drop_short;
+		w->s->link[i].aim_who = c;
+	}
 	if (!c->conf.adversary)
 		return;
 	c->adversary = calloc(1, sizeof *c->adversary);
 	BASE_ASSERT(c->adversary);
 	adversary_attach(c->adversary, w, c->conf.seed);
-	for (uint32_t i = 0; i < w->s->nlink; i++) {
-		w->s->link[i].aim = drop_short;
-		w->s->link[i].aim_who = c;
-	}
 }
 
 /* Relays count what they heard. */

@@ -161,6 +161,32 @@ job_outlives_a_process(void **state)
 	relay_free(r);
 }
 
+/* Its hello says so: a process that dies at once ends nothing. */
+static void
+job_outlives_its_first_process(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
+				.token = spec2.token,
+				.label = spec2.label_base[0],
+				.survives = true};
+	struct suci_addr from = maker_proc_addr(0);
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	relay_hello_encode(&h, hello);
+	uint32_t p = fake_incoming(&r->ep, &from, hello, sizeof hello, why);
+	assert_int_not_equal(p, UINT32_MAX);
+	fake_down(&r->ep, p, SUCI_DOWN_UNREACHABLE, "");
+	relay_core_tick(r->c, r->ep.now);
+	check(r);
+	assert_true(r->tolerant);
+	assert_int_equal(r->ended, 0);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 1);
+	relay_free(r);
+}
+
 static void
 job_outlives_a_cluster(void **state)
 {
@@ -713,6 +739,7 @@ main(void)
 		cmocka_unit_test(abort_from_a_trunk_reaches_all),
 		cmocka_unit_test(notes_of_outsiders),
 		cmocka_unit_test(job_outlives_a_process),
+		cmocka_unit_test(job_outlives_its_first_process),
 		cmocka_unit_test(job_outlives_a_cluster),
 		cmocka_unit_test(death_of_a_process),
 		cmocka_unit_test(a_stale_path_is_no_death),

@@ -37,6 +37,23 @@ hello_golden_both_ways(void **state)
 }
 
 static void
+hello_says_that_a_job_survives(void **state)
+{
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS, .rank = 1, .survives = true}, back;
+	uint8_t out[RELAY_HELLO_LEN];
+
+	(void)state;
+	relay_hello_encode(&h, out);
+	assert_int_equal(out[18], 1);
+	assert_int_equal(relay_hello_decode(out, sizeof out, &back), 0);
+	assert_true(back.survives);
+	/* Other bits are of later versions. */
+	out[18] = 0xfe;
+	assert_int_equal(relay_hello_decode(out, sizeof out, &back), 0);
+	assert_false(back.survives);
+}
+
+static void
 hello_bad_is_refused(void **state)
 {
 	(void)state;
@@ -381,6 +398,7 @@ main(void)
 		cmocka_unit_test(hello_golden_both_ways),
 		cmocka_unit_test(token_for_each_label),
 		cmocka_unit_test(hello_bad_is_refused),
+		cmocka_unit_test(hello_says_that_a_job_survives),
 		cmocka_unit_test(list_golden_and_bad),
 		cmocka_unit_test(list_of_a_later_version),
 		cmocka_unit_test(ways_and_lost),

@@ -2,7 +2,7 @@
  * job carries in OPEN and ACCEPT.
  *
  *     0 'S' 'H' | ver=1 | kind   4 token 32   8 label 32   12 world rank 32
- *    16 mtu 16  18 zero 16  20 upper half of the token 32
+ *    16 mtu 16  18 flags 8 | zero 8  20 upper half of the token 32
  *
  * Readers take longer hellos (later versions append) and ignore the rest.  What a label or a rank
  * has to be is for whoever accepts the path; here only their bytes are read.
@@ -17,6 +17,7 @@
 
 #include "relayproto/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ struct relay_hello {
 	uint64_t token; /* at 4 its lower half */
 	uint32_t label;
 	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */
+	bool survives; /* flags & 1, a process to a relay: its job survives deaths */
 	uint16_t mtu;  /* largest UDP payload towards the other clusters; 0 from a process */
 };
 

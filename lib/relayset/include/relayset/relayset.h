@@ -128,7 +128,8 @@ struct relayset_survivors {
 	/* This process knows that it has failed. */
 	bool (*has_failed)(void *user, uint32_t rank);
 };
-/* At the start.  user is that of the set. */
+/* At the start, before the first path is opened: hellos say so, too.  What the endpoint says to who
+ * opens a path is the owner's.  user is that of the set. */
 void relayset_survive(struct relayset *rs, const struct relayset_survivors *s);
 /* has_failed() says so of one more: the relays are told if it is of this cluster. */
 void relayset_failed(struct relayset *rs, uint32_t rank, uint64_t now_ns);
