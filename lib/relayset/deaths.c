@@ -20,7 +20,7 @@ tell_range(struct relayset *rs, uint32_t i, uint32_t first, uint32_t count, uint
 }
 
 static bool
-tell_failed(struct relayset *rs, uint32_t i, uint64_t now_ns)
+tell_all_failed(struct relayset *rs, uint32_t i, uint64_t now_ns)
 {
 	const struct relayset_survivors *s = &rs->survivors;
 	uint32_t end = s->first + s->n;
@@ -44,7 +44,7 @@ relayset_tell_deaths(struct relayset *rs, uint64_t now_ns)
 		if (!r->up || !r->untold || RELAYSET_BUG(HUSHED))
 			continue;
 		/* No rank: that the job survives it. */
-		r->untold = !tell_range(rs, i, 0, 0, now_ns) || !tell_failed(rs, i, now_ns);
+		r->untold = !tell_range(rs, i, 0, 0, now_ns) || !tell_all_failed(rs, i, now_ns);
 		rs->untold |= r->untold;
 	}
 	if (rs->untold)

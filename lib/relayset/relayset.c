@@ -138,7 +138,7 @@ relayset_open(struct relayset *rs, uint32_t i, uint64_t now_ns)
 						 .token = r->conf.token,
 						 .label = r->conf.base + rs->conf.rank,
 						 .rank = rs->conf.rank,
-						 .survives = rs->survives},
+						 .survives = rs->survives && !RELAYSET_BUG(HUSHED)},
 			   hello);
 	int err = suci_path_open(rs->ep, &r->conf.addr, hello, sizeof hello, &r->path, now_ns);
 	if (err && err != SUCI_ERR_EXISTS) {

@@ -386,7 +386,7 @@ static const struct suci_lane_ops ops = {
 };
 
 static void
-count_event(struct end *e)
+count_end_event(struct end *e)
 {
 	if (!e->w->on_event)
 		return;
@@ -409,7 +409,7 @@ wake(struct sim *s, void *who, uint64_t at)
 	check_wake(e->w, &e->wakes, "rank", e->rank);
 	suci_tick(e->ep, now(e));
 	end_drive(e);
-	count_event(e);
+	count_end_event(e);
 }
 
 void
@@ -470,7 +470,7 @@ tx_full(struct end *e)
 /* What MPI_Finalize does at last: LEAVE to all relays, a second at most for that to be
  * acknowledged, then all paths are closed with a word. */
 static void
-farewell(struct end *e)
+say_farewell_of(struct end *e)
 {
 	struct suci_path_info info;
 
@@ -530,7 +530,7 @@ end_drive(struct end *e)
 	while (more && !s->failed) {
 		more = false;
 		end_relays_turn(e);
-		farewell(e);
+		say_farewell_of(e);
 		if (e->started && !e->ended && !e->quitting)
 			more = w->conf.app ? w->conf.app->push(e) : push_streams(e);
 		while (!tx_full(e) && suci_tx(e->ep, &out, now(e))) {
@@ -623,7 +623,7 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct suci_addr from = addr_of(s->port[buf->from].ipv4);
 	suci_rx(e->ep, &from, buf->data, buf->len, b, now(e));
 	end_drive(e);
-	count_event(e);
+	count_end_event(e);
 }
 
 static void

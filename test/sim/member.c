@@ -43,7 +43,7 @@ own_memory(void *user, size_t bytes)
 }
 
 static void
-free_memory(void *user, void *p)
+free_own_memory(void *user, void *p)
 {
 	(void)user;
 	free(p);
@@ -58,7 +58,7 @@ burn_parcel(struct lmpi_req *req)
 }
 
 static void
-mail_frame(void *user, uint32_t to, const void *frame, size_t len)
+mail_ft_frame(void *user, uint32_t to, const void *frame, size_t len)
 {
 	struct enode *n = user;
 	struct parcel *p = own_memory(NULL, sizeof *p + len);
@@ -142,7 +142,7 @@ note_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 	v->agreed(n, seq);
 }
 
-static const struct ft_ops ft_calls = {mail_frame, lose_failed, mark_revoked, note_agreed};
+static const struct ft_ops ft_calls = {mail_ft_frame, lose_failed, mark_revoked, note_agreed};
 
 void
 member_agree(struct enode *n)
@@ -216,7 +216,7 @@ static const struct lmpi_contexts contexts = {rank_of_source, is_unacked_here, i
 void
 member_make(struct members *m, uint32_t rank, const struct lmpi_engine *engine)
 {
-	static const struct ft_memory memory = {own_memory, free_memory, NULL};
+	static const struct ft_memory memory = {own_memory, free_own_memory, NULL};
 	struct enode *n = &m->nodes.node[rank];
 	struct lmpi_engine e = *engine;
 

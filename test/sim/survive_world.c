@@ -189,7 +189,7 @@ knows_the_dead(const struct survivor *v)
 }
 
 static void
-look_around(struct sim *s, void *who, uint64_t arg)
+look_for_news(struct sim *s, void *who, uint64_t arg)
 {
 	struct survivor *v = who;
 	const struct crew *c = crew_of(v->n);
@@ -201,7 +201,7 @@ look_around(struct sim *s, void *who, uint64_t arg)
 			  "rank %u knows of 0x%x, was told of 0x%llx; dead are 0x%x",
 			  v->n->end->rank, member_of(v->n)->knows,
 			  (unsigned long long)v->n->end->told, c->members.nodes.dead);
-		sim_at(s, s->now_ns + LOOK_NS, look_around, v, arg);
+		sim_at(s, s->now_ns + LOOK_NS, look_for_news, v, arg);
 		return;
 	}
 	v->n->all->current = v->n;
@@ -217,7 +217,7 @@ linger(struct survivor *v)
 	v->state = LINGERS;
 	v->phase = SURVIVE_RUN;
 	v->since_ns = s->now_ns;
-	sim_at(s, s->now_ns, look_around, v, 0);
+	sim_at(s, s->now_ns, look_for_news, v, 0);
 }
 
 /* ---- agreements, the end ---- */
@@ -367,23 +367,37 @@ die_relay(struct crew *c, struct rnode *r, uint64_t gone_ns)
 		rnode_kill(r);
 }
 
+/* Somebody of its cluster gets to tell the relays that the job survives it. */
+static bool
+may_die(const struct crew *c, uint32_t rank)
+{
+	const struct world *w = c->members.nodes.w;
+	bool may = c->members.member[rank].ended;
+
+	for (uint32_t r = 0; r < w->nend; r++)
+		may |= r != rank && w->end[r].alive && world_same_cluster(w, r, rank);
+	return may;
+}
+
 static uint32_t
-client_of(const struct world *w, uint32_t node)
+client_of_node(const struct world *w, uint32_t node)
 {
 	return node < w->nend ? w->end[node].client : w->relay[node - w->nend].client;
 }
 
 static void
-strike(struct sim *s, void *who, uint64_t i)
+strike_node(struct sim *s, void *who, uint64_t i)
 {
 	struct crew *c = who;
 	struct world *w = c->members.nodes.w;
 	const struct kill *k = &c->conf.kill[i];
-	uint32_t client = client_of(w, k->node);
+	uint32_t client = client_of_node(w, k->node);
 
 	if (c->members.nodes.over)
 		return;
 	c->deaf_ns = s->now_ns + 50 * BASE_MS_NS;
+	if (k->what == KILL_NODE && k->node < w->nend && !may_die(c, k->node))
+		return;
 	if (k->what == KILL_NODE && k->node < w->nend) {
 		die_here(c, k->node);
 		launcher_tells(c, k->node);
@@ -413,7 +427,7 @@ note_event_of(struct world *w, uint32_t node)
 	for (uint32_t i = 0; i < SURVIVE_KILLS; i++)
 		if (c->conf.kill[i].what && c->conf.kill[i].node == node &&
 		    c->conf.kill[i].event == at)
-			sim_at(w->s, w->s->now_ns, strike, c, i);
+			sim_at(w->s, w->s->now_ns, strike_node, c, i);
 	if (!e)
 		return;
 	uint8_t phase = SURVIVE_START;
@@ -620,7 +634,7 @@ make_hostile(struct crew *c)
 
 /* Relays count what they heard. */
 static void
-check_relays(const struct crew *c)
+check_relays_heard(const struct crew *c)
 {
 	const struct world *w = c->members.nodes.w;
 
@@ -640,7 +654,7 @@ finish_crew(struct crew *c, struct outcome *o)
 
 	for (uint32_t r = 0; r < nend; r++)
 		member_check(&c->members.nodes.node[r]);
-	check_relays(c);
+	check_relays_heard(c);
 	c->members.nodes.over = true;
 	w->on_event = NULL;
 	enodes_bury(&c->members.nodes);
