@@ -184,7 +184,7 @@ look_up_door(struct relay_core *c, uint32_t path, struct recent *r, const struct
 	r->out_base = 0;
 	if (!c->conf.limits.doors_max)
 		return &c->n.drop_label;
-	if (in->kind == RELAY_PATH_DOOR)
+	if (in->kind == RELAY_PATH_DOOR || in->kind == RELAY_PATH_PROC)
 		return look_up_import(c, path, r, seg);
 	return in->kind == RELAY_PATH_TRUNK ? look_up_export(c, in->trunk, r, seg)
 					    : &c->n.drop_label;

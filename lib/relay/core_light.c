@@ -102,7 +102,9 @@ open_path(struct relay_core *c, uint32_t slot)
 				      .job = NONE,
 				      .trunk = slot,
 				      .close_ns = BASE_NEVER_NS,
-				      .peer = l->to.addr};
+				      .peer = l->to.addr,
+				      .doors = NONE,
+				      .holds = NONE};
 	l->path = path;
 }
 

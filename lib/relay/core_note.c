@@ -137,7 +137,7 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 static void
 door_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
 {
-	if (c->path[path].kind == RELAY_PATH_DOOR)
+	if (c->path[path].kind == RELAY_PATH_DOOR || c->path[path].kind == RELAY_PATH_PROC)
 		relay_door_from_proc(c, path, note, len);
 	else if (c->path[path].kind == RELAY_PATH_TRUNK)
 		relay_door_from_trunk(c, c->path[path].trunk, note, len);

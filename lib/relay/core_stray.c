@@ -62,7 +62,8 @@ relay_stray_keep(struct relay_core *c, const struct path *p, const struct suci_s
 		return false;
 	j = &c->job[p->job];
 	const struct proc *proc = job_proc(c, j, p->rank);
-	return !(proc->flags & PROC_LEFT) &&
+	/* What is for one of its doors has no other way. */
+	return !(proc->flags & PROC_LEFT) && seg->dst_label == proc->label_base + p->rank &&
 	       keep(c, &j->group[j->my_client], proc->label_base, seg);
 }
 

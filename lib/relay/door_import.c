@@ -476,7 +476,6 @@ void
 relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path)
 {
 	struct doors *d = &c->doors;
-	d->npaths--;
 	c->path[path].doors = p->doors;
 	c->path[path].holds = p->holds;
 	c->path[path].ndoors = p->ndoors;

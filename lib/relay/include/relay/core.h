@@ -85,9 +85,9 @@
  * Notes of type RELAY_NOTE_LIGHT are none of the core's business: it carries them between the
  * processes of its jobs and the caller (ops->note_other, relay_core_note()).
  *
- * Doors (relayproto/door.h, door/address.h; limits.doors_max).  A process that is in no job opens a
- * path with a hello of kind DOOR and registers doors: endpoints with an address.  Who holds an
- * address imports it: this relay opens a trunk to the address's relays and asks, with the token as
+ * Doors (relayproto/door.h, door/address.h; limits.doors_max).  A process registers doors: endpoints
+ * with an address, over the path that it has as one of a job, or over one that it opens with a hello
+ * of kind DOOR.  Who holds an address imports it: this relay opens a trunk to the address's relays and asks, with the token as
  * proof; both keep one entry.  Then segments pass as those of jobs do, but no ids are rewritten.
  *
  *     process --REGISTER--> relay --ADDRESS--> process     ... hands the address to somebody ...
