@@ -14,7 +14,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
-	local commands='status jobs paths ports drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
+	local commands='status jobs paths doors ports drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -36,7 +36,7 @@ _relayctl()
 	done
 	case $prev in
 	-s | --socket) words=$(_relayctl_sockets) ;;
-	--kind) words='process trunk gateway light' ;;
+	--kind) words='process trunk gateway light door' ;;
 	--leg) words='private global' ;;
 	--dir) words='in out' ;;
 	-w | --write)

@@ -23,8 +23,10 @@ static const struct command {
 } commands[] = {
 	{"status", "", "who the relay is, load, buffers, custody, workers", cmd_status, "", 0, 0},
 	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
-	{"paths", "[--kind process|trunk|gateway|light]",
+	{"paths", "[--kind process|trunk|gateway|light|door]",
 	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
+	{"doors", "", "doors that each worker carries, of here and of other clusters", cmd_doors,
+	 "", 0, 0},
 	{"ports", "[--all]", "ports of the legs: driver, link, counters; --all: zeros, too",
 	 cmd_ports, "a", 0, 0},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",

@@ -151,6 +151,18 @@ cmd_paths(struct ctl *c, const struct options *o)
 }
 
 int
+cmd_doors(struct ctl *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{"worker", NULL},   {"own", NULL},	  {"imports", NULL}, {"exports", NULL},
+		{"going", NULL},    {"free", NULL},	  {"holds", NULL},   {"processes", NULL},
+		{"clusters", NULL}, {"registered", NULL}, {"gone", NULL},    {"imported", NULL},
+		{"dropped", NULL},  {"asks", NULL},	  {"granted", NULL}, {NULL, NULL},
+	};
+	return show_rows(ask_rows(c, "doors", NULL), o, "workers", columns);
+}
+
+int
 cmd_lights(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {

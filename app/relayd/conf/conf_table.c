@@ -131,7 +131,7 @@ const struct rd_key rd_conf_keys[] = {
 	UINT("doors.max", doors.max, false, "", 0, 262144, "0",
 	     "doors, and doors of other clusters, that a worker carries; 0: none, else 64 or more "
 	     "(see Doors)"),
-	UINT("doors.per_process", doors.per_process, false, "", 1, 65535, "64",
+	UINT("doors.per_process", doors.per_process, false, "", 1, 65535, "1024",
 	     "doors of one process, and as many that it may use"),
 	UINT("doors.importers", doors.importers, false, "", 1, 65535, "1024",
 	     "relays of other clusters that may have one door at a time"),

@@ -145,6 +145,7 @@ struct rd_shard {
 	uint32_t neigh_used[RD_LEGS_MAX], neigh_waiting[RD_LEGS_MAX];
 	uint32_t nlights; /* of the first worker, who alone has some */
 	struct relay_light_info light[RELAY_LIGHTS_MAX];
+	struct relay_door_info doors; /* of one worker */
 	struct rd_worker_counters worker;
 	uint64_t idle_turns, sleeps, slept_ns;
 	uint32_t suci_held, pool_in_use, pool_size;

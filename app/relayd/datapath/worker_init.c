@@ -391,6 +391,7 @@ rd_worker_snapshot(struct rd_worker *w, struct rd_shard *s)
 	while (relay_core_light_info(w->core, s->nlights, &s->light[s->nlights]) &&
 	       ++s->nlights < RELAY_LIGHTS_MAX)
 		;
+	relay_core_doors(w->core, &s->doors);
 	s->njobs = s->npaths = 0;
 	for (uint32_t i = 0; i < s->jobs_max; i++)
 		if (relay_core_job(w->core, i, &s->job[s->njobs]))

@@ -130,6 +130,32 @@ rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *
 	put_shared(t, w, 1);
 }
 
+/* ---- doors ------------------------------------------------------------------------------ */
+
+void
+rd_fields_doors(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct rd_shard *w = s->shard[i];
+	const struct relay_door_info *d = &w->doors;
+	const struct relay_counters *n = &w->relay;
+	const struct to t = {f, to};
+	put_number(t, "worker", w->index);
+	put_number(t, "own", d->own);
+	put_number(t, "imports", d->imports);
+	put_number(t, "exports", d->exports);
+	put_number(t, "going", d->dying);
+	put_number(t, "free", d->places_free);
+	put_number(t, "holds", d->holds);
+	put_number(t, "processes", d->processes);
+	put_number(t, "clusters", d->clusters);
+	put_number(t, "registered", n->doors_registered);
+	put_number(t, "gone", n->doors_gone);
+	put_number(t, "imported", n->doors_imported);
+	put_number(t, "dropped", n->doors_dropped);
+	put_number(t, "asks", n->door_asks);
+	put_number(t, "granted", n->door_answers);
+}
+
 /* ---- paths, jobs ------------------------------------------------------------------------ */
 
 static const char *

@@ -19,9 +19,9 @@ void rd_fields_relay(const struct rd_fields *f, void *to, const struct rd_conf *
 		     const struct rd_snapshot *s);
 void rd_fields_gateway(const struct rd_fields *f, void *to, const struct rd_snapshot *s);
 
-/* Row i of s->shard, path, job and gateway.channel. */
+/* Row i of s->shard (worker, doors), path, job and gateway.channel. */
 typedef void rd_fields_row(const struct rd_fields *f, void *to, const struct rd_snapshot *s,
 			   uint32_t i);
-rd_fields_row rd_fields_worker, rd_fields_path, rd_fields_job, rd_fields_channel;
+rd_fields_row rd_fields_worker, rd_fields_doors, rd_fields_path, rd_fields_job, rd_fields_channel;
 
 #endif

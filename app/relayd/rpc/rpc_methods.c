@@ -199,6 +199,14 @@ paths(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct
 }
 
 static json_t *
+answer_doors(const struct rd_rpc_env *env, const struct rd_rpc_call *call,
+	     const struct rd_snapshot *s)
+{
+	(void)env;
+	return rd_rpc_doors(s, call->number[0], rows_max(call));
+}
+
+static json_t *
 gateway(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
 	(void)env;
@@ -250,6 +258,10 @@ static const struct rd_rpc_method methods[] = {
 	 PARAMS(path_params),
 	 ANSWERS(paths),
 	 .help = "paths to local processes, remote relays and gateways"},
+	{.name = "doors",
+	 PARAMS(rows_params),
+	 ANSWERS(answer_doors),
+	 .help = "doors that each worker carries, of processes here and of other clusters"},
 	{.name = "gateway",
 	 ANSWERS(gateway),
 	 .help = "the gateway to foreign hosts: counters, memory"},

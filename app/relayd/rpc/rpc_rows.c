@@ -125,6 +125,16 @@ rd_rpc_jobs(const struct rd_snapshot *s, uint32_t first, uint32_t max)
 }
 
 json_t *
+rd_rpc_doors(const struct rd_snapshot *s, uint32_t first, uint32_t max)
+{
+	json_t *rows = json_array();
+	uint32_t i = first;
+	for (; i < s->nshards && i - first < max; i++)
+		json_array_append_new(rows, row_of(rd_fields_doors, s, i));
+	return page(s, "doors", s->nshards, i, rows);
+}
+
+json_t *
 rd_rpc_channels(const struct rd_snapshot *s, uint32_t first, uint32_t max)
 {
 	json_t *rows = json_array();
