@@ -497,8 +497,8 @@ check_own(const struct relay_core *c, uint32_t i)
 {
 	const struct door *door = c->doors.door, *e = &door[i];
 	uint32_t n = 0;
-	if (e->at >= c->conf.limits.paths_max || (c->path[e->at].kind != RELAY_PATH_DOOR &&
-						  c->path[e->at].kind != RELAY_PATH_PROC))
+	if (e->at >= c->conf.limits.paths_max ||
+	    (c->path[e->at].kind != RELAY_PATH_DOOR && c->path[e->at].kind != RELAY_PATH_PROC))
 		return "a door is of a process that is connected";
 	for (uint32_t x = e->of; x != NONE && n <= e->exports; x = door[x].of_link.next, n++)
 		if (door[x].kind != DOOR_EXPORT || door[x].of != i)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
-#define CARD_MAGIC    0x4c4d4431u /* "LMD1" */
+#define CARD_MAGIC    0x4c4d4432u /* "LMD2" */
+#define CARD_DOOR     52u
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
 #define JOB_HEAD      48u
 #define JOB_CLIENT    4u
@@ -55,13 +56,15 @@ void
 lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
 {
 	struct base_writer w = base_writer(out, LMPI_CARD_BYTES);
+	uint8_t door[CARD_DOOR] = {0};
 	base_write_be32(&w, CARD_MAGIC);
 	base_write_be64(&w, c->job);
 	base_write_be32(&w, c->number);
 	base_write_bytes(&w, c->ip, 4);
 	base_write_be16(&w, c->port);
-	base_write_be16(&w, 0);
+	base_write_be16(&w, c->has_door ? (uint16_t)door_address_encode(&c->door, door) : 0);
 	base_write_bytes(&w, c->node, sizeof c->node);
+	base_write_bytes(&w, door, sizeof door);
 }
 
 bool
@@ -75,9 +78,14 @@ lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
 	if ((p = base_read_bytes(&r, sizeof c->ip)))
 		memcpy(c->ip, p, sizeof c->ip);
 	c->port = base_read_be16(&r);
-	(void)base_read_be16(&r);
+	uint16_t door = base_read_be16(&r);
 	if ((p = base_read_bytes(&r, sizeof c->node)))
 		memcpy(c->node, p, sizeof c->node - 1);
+	p = base_read_bytes(&r, CARD_DOOR);
+	c->has_door = door > 0;
+	if (door > CARD_DOOR || (door > 0 && (!p || door_address_decode(p, door, &c->door) ||
+					      (c->door.flags & DOOR_FLAG_PROCESS))))
+		return false;
 	return magic == CARD_MAGIC && c->port != 0 && c->number < LMPI_CARD_NUMBERS;
 }
 

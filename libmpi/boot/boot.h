@@ -20,6 +20,7 @@
 #include "others.h"
 
 #include "base/prefix.h"
+#include "door/address.h"
 #include "impi/switches.h"
 
 #include <pthread.h>
@@ -91,7 +92,9 @@ struct lmpi_card {
 	uint32_t number; /* its rank there */
 	uint8_t ip[4];
 	uint16_t port; /* UDP */
-	char node[64]; /* NUL-terminated */
+	char node[64]; /* NUL-terminated; "" unknown */
+	bool has_door;
+	struct door_address door; /* at a relay of its cluster */
 };
 void lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES]);
 bool lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c);

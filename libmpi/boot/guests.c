@@ -29,14 +29,20 @@ struct lmpi_guests {
 	struct guest guest[LMPI_GUESTS_MAX];
 };
 
+void
+lmpi_word_write(uint8_t b[LMPI_WORD_BYTES], enum lmpi_word what, uint64_t token)
+{
+	be32_store(b, MAGIC);
+	be32_store(b + 4, what);
+	be64_store(b + 8, token);
+}
+
 bool
 lmpi_word_say(int fd, enum lmpi_word what, uint64_t token)
 {
 	uint8_t b[LMPI_WORD_BYTES];
 
-	be32_store(b, MAGIC);
-	be32_store(b + 4, what);
-	be64_store(b + 8, token);
+	lmpi_word_write(b, what, token);
 	/* So little fits into an empty socket. */
 	return send(fd, b, sizeof b, MSG_NOSIGNAL) == (ssize_t)sizeof b;
 }

@@ -34,6 +34,7 @@
 
 enum lmpi_word { LMPI_KNOCK = 1, LMPI_TAKEN, LMPI_GO };
 
+void lmpi_word_write(uint8_t bytes[LMPI_WORD_BYTES], enum lmpi_word what, uint64_t token);
 /* To a socket that has room for it; false: broken. */
 bool lmpi_word_say(int fd, enum lmpi_word what, uint64_t token);
 bool lmpi_word_is(const uint8_t bytes[LMPI_WORD_BYTES], enum lmpi_word what, uint64_t token);

@@ -1,5 +1,7 @@
-/* Ports: TCP sockets that listen, and conversations of two roots over them (guests.h: how they
- * begin). */
+/* Ports: TCP sockets that listen (guests.h: how conversations of two roots begin there), and doors
+ * at a relay.  Over doors there is nobody to be held up by: who knocks has an address, and a lane
+ * of its own.  There the words of guests.h are blocks of that lane, with a greeting behind KNOCK
+ * and TAKEN so that nobody waits for it: the other side may be far away. */
 #include "boot.h"
 
 #include "guests.h"
@@ -23,14 +25,18 @@
 
 #define PORTS_MAX 256
 #define BACKLOG	  1024
-#define ERR_PORT  43 /* MPI_ERR_PORT */
+#define ERR_PORT  LMPI_ERR_PORT
+#define DOOR_NONE UINT32_MAX
 #define CONNECT_S 300.0
+#define FAR_S	  5.0
 #define LOOK_NS	  BASE_MS_NS
 
 static struct port {
 	int fd; /* -1: free */
 	uint64_t token;
 	struct lmpi_guests *guests;
+	uint32_t door; /* DOOR_NONE: only a socket */
+	uint64_t door_token;
 } ports[PORTS_MAX];
 static uint32_t nports; /* that were ever used */
 
@@ -67,24 +73,82 @@ await_fd(int fd, short events, uint64_t deadline)
 	}
 }
 
+/* ---- what is said and heard, over either ---- */
+
+/* Bytes that were taken now; -1: the other end is gone. */
+static int64_t
+push_some(const struct lmpi_talk *t, const void *data, size_t len)
+{
+	if (t->fd < 0)
+		return lmpi_doors_say(t->door, data, len);
+	ssize_t n = send(t->fd, data, len, MSG_NOSIGNAL);
+	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+/* Bytes that have come; 0: none now, -1: the other end is gone. */
+static int64_t
+pull_some(const struct lmpi_talk *t, void *data, size_t len)
+{
+	if (t->fd < 0)
+		return lmpi_doors_hear(t->door, data, len);
+	ssize_t n = recv(t->fd, data, len, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n > 0 ? n : -1;
+}
+
+static bool
+talk_heard(void *arg)
+{
+	return lmpi_doors_heard(((const struct lmpi_talk *)arg)->door);
+}
+
+/* false: nothing came in time. */
+static bool
+await_talk(const struct lmpi_talk *t, uint64_t deadline)
+{
+	if (t->fd >= 0)
+		return await_fd(t->fd, POLLIN, deadline);
+	return lmpi_wait_until(talk_heard, (void *)(uintptr_t)t, deadline);
+}
+
+/* ---- words ---- */
+
+/* g: NULL, or the greeting behind it.  So little is taken where nothing waits. */
+static bool
+say_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token,
+	 const struct lmpi_greeting *g)
+{
+	uint8_t b[LMPI_WORD_BYTES + sizeof *g];
+	size_t len = LMPI_WORD_BYTES + (g ? sizeof *g : 0);
+
+	lmpi_word_write(b, what, token);
+	if (g)
+		memcpy(b + LMPI_WORD_BYTES, g, sizeof *g);
+	return push_some(t, b, len) == (int64_t)len;
+}
+
 /* 1: it came, 0: not in time, -1: something else, or the end. */
 static int
-hear_word(int fd, enum lmpi_word what, uint64_t token, uint64_t deadline)
+hear_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token, struct lmpi_greeting *g,
+	  uint64_t deadline)
 {
-	uint8_t b[LMPI_WORD_BYTES];
-	size_t have = 0;
+	uint8_t b[LMPI_WORD_BYTES + sizeof *g];
+	size_t len = LMPI_WORD_BYTES + (g ? sizeof *g : 0), have = 0;
 
-	while (have < sizeof b) {
-		if (!await_fd(fd, POLLIN, deadline))
+	while (have < len) {
+		if (!await_talk(t, deadline))
 			return 0;
-		ssize_t n = recv(fd, b + have, sizeof b - have, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n <= 0)
+		int64_t n = pull_some(t, b + have, len - have);
+		if (n < 0)
 			return -1;
 		have += (size_t)n;
 	}
-	return lmpi_word_is(b, what, token) ? 1 : -1;
+	if (!lmpi_word_is(b, what, token))
+		return -1;
+	if (g)
+		memcpy(g, b + LMPI_WORD_BYTES, sizeof *g);
+	return 1;
 }
 
 static void
@@ -99,28 +163,49 @@ settle_socket(int fd)
 
 /* ---- names ---- */
 
+/* One address of a name, len bytes of it. */
 static int
-parse_port(const char *name, struct door_address *a, char why[LMPI_WHY])
+parse_part(const char *name, size_t len, struct door_address *a, char why[LMPI_WHY])
 {
-	int err = door_address_parse(name, a);
+	char text[DOOR_TEXT_MAX + 1] = "";
+	int err;
 
+	memcpy(text, name, len < sizeof text - 1 ? len : sizeof text - 1);
+	err = door_address_parse(text, a);
 	if (err)
 		snprintf(why, LMPI_WHY, "the port name is not one of MPI_Open_port: %s",
 			 door_strerror(err));
-	else if (!(a->flags & DOOR_FLAG_PROCESS))
+	return err ? ERR_PORT : LMPI_OK;
+}
+
+/* "DIRECT" or "DIRECT,AT A RELAY"; relayed->n is 0 if there is no second one. */
+static int
+parse_port(const char *name, struct door_address *direct, struct door_address *relayed,
+	   char why[LMPI_WHY])
+{
+	size_t len = strcspn(name, ",");
+	int err = parse_part(name, len, direct, why);
+
+	relayed->n = 0;
+	if (!err && name[len] == ',')
+		err = parse_part(name + len + 1, strlen(name + len + 1), relayed, why);
+	if (!err && (!(direct->flags & DOOR_FLAG_PROCESS) ||
+		     (relayed->n && relayed->flags & DOOR_FLAG_PROCESS))) {
 		snprintf(why, LMPI_WHY,
-			 "the port is a door at a relay, which libmpi does not use yet: give it "
-			 "one that MPI_Open_port opened in the same cluster");
-	return err || !(a->flags & DOOR_FLAG_PROCESS) ? ERR_PORT : LMPI_OK;
+			 "the port name is a door's, but not one of MPI_Open_port: give the whole "
+			 "name that MPI_Open_port made");
+		err = ERR_PORT;
+	}
+	return err;
 }
 
 /* The port of this process that has that name, or NULL. */
 static struct port *
 find_port(const char *name, char why[LMPI_WHY])
 {
-	struct door_address a;
+	struct door_address a, behind;
 
-	if (parse_port(name, &a, why))
+	if (parse_port(name, &a, &behind, why))
 		return NULL;
 	for (uint32_t i = 0; i < nports; i++)
 		if (ports[i].fd >= 0 && ports[i].token == a.token)
@@ -148,6 +233,32 @@ listen_anywhere(uint16_t *port)
 	}
 	*port = ntohs(sa.sin_port);
 	return fd;
+}
+
+/* A door at the relay, if there is one, and its name behind the first. */
+static int
+open_port_door(struct port *p, char name[], size_t room, char why[LMPI_WHY])
+{
+	struct door_address mine, at;
+	char text[DOOR_TEXT_MAX];
+	size_t len = strlen(name);
+	int err;
+
+	p->door = DOOR_NONE;
+	if (!lmpi_doors_mine(&mine))
+		return LMPI_OK;
+	err = lmpi_doors_open(&p->door, &at, why);
+	if (err)
+		return err;
+	if (door_address_print(&at, text) || len + 1 + strlen(text) >= room) {
+		snprintf(why, LMPI_WHY, "a port name takes %zu bytes, not %zu",
+			 len + 2 + strlen(text), room);
+		lmpi_doors_close(p->door);
+		return LMPI_ERR_OTHER;
+	}
+	p->door_token = at.token;
+	snprintf(name + len, room - len, ",%s", text);
+	return LMPI_OK;
 }
 
 int
@@ -184,9 +295,15 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 		return LMPI_ERR_OTHER;
 	}
 	memcpy(name, text, strlen(text) + 1);
-	ports[i] = (struct port){fd, a.token, guests};
+	ports[i] = (struct port){.fd = fd, .token = a.token, .guests = guests};
 	nports = i == nports ? i + 1 : nports;
-	return LMPI_OK;
+	int err = open_port_door(&ports[i], name, room, why);
+	if (err) {
+		close(fd);
+		lmpi_guests_free(guests);
+		ports[i] = (struct port){.fd = -1};
+	}
+	return err;
 }
 
 int
@@ -197,36 +314,64 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 	if (!p)
 		return ERR_PORT;
 	close(p->fd);
+	if (p->door != DOOR_NONE)
+		lmpi_doors_close(p->door);
 	lmpi_guests_free(p->guests);
 	*p = (struct port){.fd = -1};
 	return LMPI_OK;
 }
 
+/* Who knocked at the port's door begins to talk; false: it did not knock rightly, or has gone. */
+static bool
+take_far(uint64_t token, struct lmpi_talk *t, const struct lmpi_greeting *mine,
+	 struct lmpi_greeting *theirs)
+{
+	uint64_t soon = port_deadline(FAR_S); /* as long as it takes there and back */
+
+	if (hear_word(t, LMPI_KNOCK, token, theirs, soon) == 1 &&
+	    say_word(t, LMPI_TAKEN, token, mine) && hear_word(t, LMPI_GO, token, NULL, soon) == 1)
+		return true;
+	lmpi_talk_end(t);
+	return false;
+}
+
+static bool
+port_door_heard(void *arg)
+{
+	return lmpi_doors_knocks(*(const uint32_t *)arg);
+}
+
 int
-lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
+		 const struct lmpi_greeting *mine, struct lmpi_greeting *theirs, char why[LMPI_WHY])
 {
 	uint64_t deadline = port_deadline(seconds);
 
-	*fd = -1;
+	*t = LMPI_NO_TALK;
 	for (;;) {
 		/* Another thread may have closed it meanwhile. */
 		const struct port *p = find_port(name, why);
 		uint64_t now = suci_udp_now_ns();
 		if (!p)
 			return ERR_PORT;
-		int err = lmpi_guests_turn(p->guests, p->fd, now, fd);
+		uint32_t door = p->door;
+		t->door = door != DOOR_NONE ? lmpi_doors_knock(door) : DOOR_NONE;
+		if (t->door != DOOR_NONE && take_far(p->door_token, t, mine, theirs))
+			return LMPI_OK;
+		int err = lmpi_guests_turn(p->guests, p->fd, now, &t->fd);
 		if (err) {
 			snprintf(why, LMPI_WHY, "accepting at the port: %s", strerror(err));
 			return LMPI_ERR_OTHER;
 		}
-		if (*fd >= 0) {
-			settle_socket(*fd);
-			return LMPI_OK;
+		if (t->fd >= 0) {
+			settle_socket(t->fd);
+			return lmpi_talk_swap(t, mine, sizeof *mine, theirs, sizeof *theirs, why);
 		}
 		/* Who was taken may believe that the conversation has begun. */
 		if (now >= deadline && !lmpi_guests_any_taken(p->guests))
 			break;
-		(void)lmpi_wait_until(never, NULL, now + LOOK_NS);
+		(void)lmpi_wait_until(door != DOOR_NONE ? port_door_heard : never, &door,
+				      now + LOOK_NS);
 	}
 	snprintf(why, LMPI_WHY, "nobody connected within %g s", seconds);
 	return ERR_PORT;
@@ -262,24 +407,53 @@ dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMP
 	return ERR_PORT;
 }
 
-int
-lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+/* By the door if both have relays, and not the same one, else directly.  *token: that proves. */
+static int
+reach_port(const char *name, uint64_t deadline, struct lmpi_talk *t, uint64_t *token,
+	   char why[LMPI_WHY])
 {
-	double limit = seconds < 0 ? CONNECT_S : seconds;
-	uint64_t deadline = port_deadline(limit);
-	struct door_address a;
-	int rc = parse_port(name, &a, why);
+	struct door_address a, behind, mine;
+	int rc = parse_port(name, &a, &behind, why);
 
-	if (rc == LMPI_OK)
-		rc = dial_port(&a, deadline, fd, why);
+	*t = LMPI_NO_TALK;
 	if (rc)
 		return rc;
-	int heard = lmpi_word_say(*fd, LMPI_KNOCK, a.token)
-			    ? hear_word(*fd, LMPI_TAKEN, a.token, deadline)
+	if (behind.n && lmpi_doors_mine(&mine) && !lmpi_doors_near(&behind)) {
+		*token = behind.token;
+		return lmpi_doors_call(&behind, deadline, &t->door, why);
+	}
+	*token = a.token;
+	rc = dial_port(&a, deadline, &t->fd, why);
+	if (rc && behind.n && !lmpi_doors_mine(&mine)) {
+		size_t len = strlen(why);
+		t->fd = -1;
+		snprintf(why + len, LMPI_WHY - len,
+			 "; if it is in another cluster, name our relay in LIBMPI_RELAY");
+	}
+	return rc;
+}
+
+int
+lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
+		  const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
+		  char why[LMPI_WHY])
+{
+	double limit = seconds < 0 ? CONNECT_S : seconds;
+	uint64_t deadline = port_deadline(limit), token;
+	int rc = reach_port(name, deadline, t, &token, why);
+
+	if (rc) {
+		*t = LMPI_NO_TALK;
+		return rc;
+	}
+	bool far = t->fd < 0;
+	int heard = say_word(t, LMPI_KNOCK, token, far ? mine : NULL)
+			    ? hear_word(t, LMPI_TAKEN, token, far ? theirs : NULL, deadline)
 			    : -1;
-	if (heard == 1 && lmpi_word_say(*fd, LMPI_GO, a.token))
-		return LMPI_OK;
-	close(*fd);
+	if (heard == 1 && say_word(t, LMPI_GO, token, NULL))
+		return far ? LMPI_OK
+			   : lmpi_talk_swap(t, mine, sizeof *mine, theirs, sizeof *theirs, why);
+	lmpi_talk_end(t);
 	if (heard == 0)
 		snprintf(
 			why, LMPI_WHY,
@@ -309,46 +483,50 @@ lmpi_port_print_stats(void)
 
 /* As much as goes now of what is left of data[len]; false: broken. */
 static bool
-push_bytes(int fd, const uint8_t *data, size_t len, size_t *at)
+push_bytes(const struct lmpi_talk *t, const uint8_t *data, size_t len, size_t *at)
 {
-	while (*at < len) {
-		ssize_t n = send(fd, data + *at, len - *at, MSG_NOSIGNAL);
-		if (n < 0 && errno != EINTR)
-			return errno == EAGAIN;
+	int64_t n = 1;
+
+	while (*at < len && n > 0) {
+		n = push_some(t, data + *at, len - *at);
 		*at += n > 0 ? (size_t)n : 0;
 	}
-	return true;
+	return n >= 0;
 }
 
 static bool
-pull_bytes(int fd, uint8_t *data, size_t len, size_t *at)
+pull_bytes(const struct lmpi_talk *t, uint8_t *data, size_t len, size_t *at)
 {
-	while (*at < len) {
-		ssize_t n = recv(fd, data + *at, len - *at, 0);
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return n < 0 && errno == EAGAIN;
+	int64_t n = 1;
+
+	while (*at < len && n > 0) {
+		n = pull_some(t, data + *at, len - *at);
 		*at += n > 0 ? (size_t)n : 0;
 	}
-	return true;
+	return n >= 0;
 }
 
 int
-lmpi_talk_swap(int fd, const void *mine, size_t len, void *theirs, size_t their_len,
-	       char why[LMPI_WHY])
+lmpi_talk_swap(const struct lmpi_talk *t, const void *mine, size_t len, void *theirs,
+	       size_t their_len, char why[LMPI_WHY])
 {
 	size_t gone = 0, come = 0;
 
-	while (push_bytes(fd, mine, len, &gone) && pull_bytes(fd, theirs, their_len, &come)) {
+	while (push_bytes(t, mine, len, &gone) && pull_bytes(t, theirs, their_len, &come)) {
 		if (gone == len && come == their_len)
 			return LMPI_OK;
-		(void)await_fd(fd, POLLIN, suci_udp_now_ns() + LOOK_NS);
+		(void)await_talk(t, suci_udp_now_ns() + LOOK_NS);
 	}
 	snprintf(why, LMPI_WHY, "the other side went away while the two were being connected");
 	return LMPI_ERR_OTHER;
 }
 
 void
-lmpi_talk_end(int fd)
+lmpi_talk_end(struct lmpi_talk *t)
 {
-	close(fd);
+	if (t->fd >= 0)
+		close(t->fd);
+	else if (t->door != DOOR_NONE)
+		lmpi_doors_hang_up(t->door);
+	*t = LMPI_NO_TALK;
 }

@@ -184,12 +184,20 @@ static bool
 describe_program(pmix_app_t *app, const struct lmpi_program *p, const char *port,
 		 const char *errhandler)
 {
+	const char *realm = lmpi_knob_text(LMPI_KNOB_REALM);
+	char relay[LMPI_RELAY_NAME];
+
 	app->cmd = strdup(p->command);
 	app->maxprocs = (int)p->n;
 	bool ok = app->cmd && append_word(&app->argv, p->command);
 	for (char **a = p->argv; ok && a && *a; a++)
 		ok = append_word(&app->argv, *a);
 	ok = ok && add_setting(app, LMPI_KNOB_PARENT_PORT, port);
+	lmpi_doors_relay(relay);
+	if (ok && relay[0])
+		ok = add_setting(app, LMPI_KNOB_RELAY, relay);
+	if (ok && realm)
+		ok = add_setting(app, LMPI_KNOB_REALM, realm);
 	if (ok && errhandler)
 		ok = add_setting(app, LMPI_KNOB_ERRHANDLER, errhandler);
 	if (ok && p->wdir) {
@@ -225,8 +233,8 @@ why_not_spawned(pmix_status_t status, const struct lmpi_program *p, bool *full, 
 }
 
 int
-lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
-	   const char *errhandler, bool *full, char why[LMPI_WHY])
+lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, const char *errhandler,
+	   bool *full, char why[LMPI_WHY])
 {
 	struct outcome *o;
 	pmix_app_t *app;

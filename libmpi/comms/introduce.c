@@ -63,19 +63,31 @@ gather_cards(struct lmpi_comm *c, uint8_t **cards, struct side *mine)
 	return rc;
 }
 
-/* The leaders' part. */
+/* The leaders' part.  All is said at once: the other side may be far away. */
 static int
 swap_cards(const struct lmpi_comm *c, lmpi_swap_fn *swap, void *arg, const struct side *mine,
 	   const uint8_t *cards, struct side *theirs, uint8_t *their_cards, uint32_t n)
 {
-	int rc = swap(arg, mine, sizeof(*mine), theirs, sizeof(*theirs));
+	size_t len = (size_t)c->size * LMPI_CARD_BYTES, their_len = (size_t)n * LMPI_CARD_BYTES;
+	uint8_t *out = malloc(sizeof(*mine) + len), *in = malloc(sizeof(*theirs) + their_len);
+	int rc = out != NULL && in != NULL ? MPI_SUCCESS : no_cards();
 
+	if (rc == MPI_SUCCESS) {
+		memcpy(out, mine, sizeof(*mine));
+		memcpy(out + sizeof(*mine), cards, len);
+		rc = swap(arg, out, sizeof(*mine) + len, in, sizeof(*theirs) + their_len);
+	}
+	if (rc == MPI_SUCCESS) {
+		memcpy(theirs, in, sizeof(*theirs));
+		memcpy(their_cards, in + sizeof(*theirs), their_len);
+	}
+	free(out);
+	free(in);
 	if (rc || mine->rc)
 		return rc ? rc : (int)mine->rc;
 	if (theirs->rc)
 		return lmpi_error(MPI_ERR_OTHER, "a process of the other side cannot, see there");
-	return swap(arg, cards, (size_t)c->size * LMPI_CARD_BYTES, their_cards,
-		    (size_t)n * LMPI_CARD_BYTES);
+	return MPI_SUCCESS;
 }
 
 /* All of this side have come so far, with or without an error: what is the outcome? */
@@ -94,8 +106,7 @@ agree_outcome(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, in
 		err = lmpi_coll_bcast_bytes(c, &mine, sizeof(mine), leader);
 	if (err || rc)
 		return err ? err : rc;
-	return mine ? lmpi_error((int)mine, "another process could not be connected")
-		    : MPI_SUCCESS;
+	return mine ? lmpi_error((int)mine, "another process could not be connected") : MPI_SUCCESS;
 }
 
 static int

@@ -19,11 +19,10 @@
  * agreed on within jobs, which count from 0. */
 #define CID_DRAWN (UINT64_C(1) << 39)
 
-/* What roots tell each other first, and then their own. */
+/* What roots tell their own of what the other root has said. */
 struct greeting {
 	int64_t rc;
-	uint64_t size;
-	uint64_t cid[2];
+	struct lmpi_greeting said;
 };
 
 static uint64_t
@@ -40,33 +39,33 @@ static int
 swap_over_talk(void *arg, const void *mine, size_t len, void *theirs, size_t their_len)
 {
 	char why[LMPI_WHY];
-	int rc = lmpi_talk_swap(*(int *)arg, mine, len, theirs, their_len, why);
+	int rc = lmpi_talk_swap(arg, mine, len, theirs, their_len, why);
 
 	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
 }
 
-/* The root's part: the other root at the other end of *fd. */
+/* The root's part: the other root at the other end of *talk. */
 static int
-greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds, int *fd,
-      struct greeting *theirs)
+greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds,
+	   struct lmpi_talk *talk, struct lmpi_greeting *theirs)
 {
-	struct greeting mine = {.size = (uint64_t)c->size, .cid = {draw_cid(), draw_cid()}};
+	struct lmpi_greeting mine = {.size = (uint64_t)c->size, .cid = {draw_cid(), draw_cid()}};
 	char why[LMPI_WHY];
 	int rc = lmpi_meet_ready(why);
 
 	if (rc == MPI_SUCCESS)
-		rc = how == LMPI_MEET_ACCEPT ? lmpi_port_accept(port, seconds, fd, why)
-					     : lmpi_port_connect(port, seconds, fd, why);
-	if (rc)
+		rc = how == LMPI_MEET_ACCEPT
+			     ? lmpi_port_accept(port, seconds, talk, &mine, theirs, why)
+			     : lmpi_port_connect(port, seconds, talk, &mine, theirs, why);
+	if (rc) {
+		lmpi_talk_end(talk);
 		return lmpi_error(rc, "%s", why);
-	rc = swap_over_talk(fd, &mine, sizeof(mine), theirs, sizeof(*theirs));
-	if (rc == MPI_SUCCESS && (theirs->size == 0 || theirs->size > LMPI_CARD_NUMBERS))
+	}
+	if (theirs->size == 0 || theirs->size > LMPI_CARD_NUMBERS)
 		rc = lmpi_error(MPI_ERR_OTHER, "the other side tells of %llu processes",
 				(unsigned long long)theirs->size);
-	if (rc) {
-		lmpi_talk_end(*fd);
-		*fd = -1;
-	}
+	if (rc)
+		lmpi_talk_end(talk);
 	if (how == LMPI_MEET_ACCEPT)
 		memcpy(theirs->cid, mine.cid, sizeof(mine.cid));
 	return rc;
@@ -78,12 +77,13 @@ lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const ch
 {
 	struct greeting g = {0};
 	struct lmpi_group *remote = NULL;
-	int fd = -1, rc;
+	struct lmpi_talk talk = LMPI_NO_TALK;
+	int rc;
 
 	if (root < 0 || root >= c->size)
 		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
 	if (c->rank == root)
-		g.rc = greet_root(c, how, port, seconds, &fd, &g);
+		g.rc = greet_root(c, how, port, seconds, &talk, &g.said);
 	rc = lmpi_coll_bcast_bytes(c, &g, sizeof(g), root);
 	if (rc == MPI_SUCCESS && g.rc != MPI_SUCCESS) {
 		rc = (int)g.rc;
@@ -93,13 +93,12 @@ lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const ch
 		return rc;
 	}
 	if (rc == MPI_SUCCESS)
-		rc = lmpi_introduce(c, root, swap_over_talk, &fd, (uint32_t)g.size, &remote);
-	if (fd >= 0)
-		lmpi_talk_end(fd);
+		rc = lmpi_introduce(c, root, swap_over_talk, &talk, (uint32_t)g.said.size, &remote);
+	lmpi_talk_end(&talk);
 	if (rc)
 		return rc;
 	lmpi_group_ref(c->group);
-	rc = lmpi_comm_new_inter(c->group, remote, g.cid, c, made);
+	rc = lmpi_comm_new_inter(c->group, remote, g.said.cid, c, made);
 	if (rc == MPI_SUCCESS && !lmpi_link_add(*made))
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for what is connected");
 	return rc;

@@ -69,6 +69,7 @@ struct lmpi_world {
 	int universe_size, appnum;
 	uint32_t piece;			   /* coll_args.piece, the same on the whole node */
 	bool any_foreign;		   /* some client is foreign */
+	bool hides_nodes; /* other jobs do not hear on which nodes this one's processes are */
 	const struct lmpi_client *clients; /* [nclients] */
 	const struct lmpi_proc *proc;	   /* [slots] */
 	char node_name[256];

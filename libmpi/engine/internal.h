@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#define LMPI_ERR_PORT	43 /* MPI_ERR_PORT */
 #define LMPI_LABEL_BASE 16 /* label of world rank 0 in every process's label space */
 
 /* The engine of this process.  Its size and rank are those of lmpi_world. */
@@ -47,6 +48,7 @@ struct lmpi_route {
 	/* Suci */
 	bool has_lane;
 	uint8_t gone; /* of another job: why its path went down, + 1; 0: it did not */
+	bool door;    /* of another job in another cluster: over a pair of doors */
 	uint32_t lane;
 	uint32_t path;	/* direct: path index, UINT32_MAX none */
 	uint32_t relay; /* relayed: index of the relay */

@@ -16,6 +16,11 @@
  * A port is a TCP socket that listens; its name is a door's address (door/address.h) that says
  * where, with a token that proves the right to knock.  Over it two roots exchange cards.
  *
+ * Where there is a relay (LIBMPI_RELAY, or those that connect the clusters of this job) each
+ * process has a door there, and its card says the address.  A port has one too, and its name two
+ * addresses with a comma between them.  Who has a door at another relay comes by the door, all
+ * others come directly: so do processes afterwards.
+ *
  * Threads  the lock is held.
  * Limits   LIBMPI_PROCESSES_MAX slots; paths to PATHS_MORE processes at a time (net_setup.c).
  * Errors   0 or an MPI error class; why[] says what is wrong and what helps. */
@@ -26,7 +31,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LMPI_CARD_BYTES	  88u
+struct door_address;
+
+#define LMPI_CARD_BYTES	  140u
 #define LMPI_CARD_NUMBERS (1u << 20)
 #define LMPI_WHY	  256u
 #define LMPI_FOR_EVER	  (-1.0)
@@ -45,17 +52,62 @@ void lmpi_others_watch(bool (*wanted)(uint32_t world));
 /* All that was sent to anybody has arrived. */
 void lmpi_drain(void);
 
+/* --- doors (transport/doors.c, doors_talk.c): at a relay of this cluster */
+#define LMPI_RELAY_NAME 32u
+/* There is a relay that is to carry them. */
+bool lmpi_doors_wanted(void);
+/* "10.0.0.254:7812", ours; "": there is none. */
+void lmpi_doors_relay(char name[LMPI_RELAY_NAME]);
+/* This process has a door, if any is wanted; waits for the relay. */
+int lmpi_doors_ready(char why[LMPI_WHY]);
+/* False: it has none. */
+bool lmpi_doors_mine(struct door_address *a);
+/* That door is at our relay too: its process is of this cluster. */
+bool lmpi_doors_near(const struct door_address *a);
+/* The process world is behind that door.  False: no memory. */
+bool lmpi_doors_import(uint32_t world, const struct door_address *a);
+/* One more, for a port. */
+int lmpi_doors_open(uint32_t *door, struct door_address *a, char why[LMPI_WHY]);
+void lmpi_doors_close(uint32_t door);
+/* Somebody at that door who has said something: a conversation, or UINT32_MAX. */
+uint32_t lmpi_doors_knock(uint32_t door);
+bool lmpi_doors_knocks(uint32_t door);
+int lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *talk,
+		    char why[LMPI_WHY]);
+/* Bytes that were taken, or that came; 0: none now, -1: the other end is gone. */
+int64_t lmpi_doors_say(uint32_t talk, const void *data, size_t len);
+int64_t lmpi_doors_hear(uint32_t talk, void *data, size_t len);
+bool lmpi_doors_heard(uint32_t talk);
+/* What was said still arrives. */
+void lmpi_doors_hang_up(uint32_t talk);
+
 /* --- ports (boot/port.c) */
+/* A conversation of two roots: over a socket, or over doors. */
+struct lmpi_talk {
+	int fd;	       /* -1: over doors */
+	uint32_t door; /* UINT32_MAX: over a socket */
+};
+#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX})
 int lmpi_port_open(char name[], size_t room, char why[LMPI_WHY]);
 int lmpi_port_close(const char *name, char why[LMPI_WHY]);
-/* Somebody knocks there within so many seconds: *fd is the conversation.  MPI_ERR_PORT: no such
- * port of this process, or nobody came. */
-int lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY]);
-int lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY]);
+/* What two roots say first. */
+struct lmpi_greeting {
+	uint64_t size; /* of the group */
+	uint64_t cid[2];
+};
+/* Somebody knocks there within so many seconds.  MPI_ERR_PORT: no such port of this process, or
+ * nobody came. */
+int lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
+		     const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
+		     char why[LMPI_WHY]);
+int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
+		      const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
+		      char why[LMPI_WHY]);
 /* Both say something, and know how long it is. */
-int lmpi_talk_swap(int fd, const void *mine, size_t len, void *theirs, size_t their_len,
-		   char why[LMPI_WHY]);
-void lmpi_talk_end(int fd);
+int lmpi_talk_swap(const struct lmpi_talk *t, const void *mine, size_t len, void *theirs,
+		   size_t their_len, char why[LMPI_WHY]);
+/* Does nothing for LMPI_NO_TALK. */
+void lmpi_talk_end(struct lmpi_talk *t);
 
 /* --- the launcher (boot/spawn.c) */
 /* Names of ports: the launcher keeps them, or the folder of driver/names.h.  MPI_ERR_SERVICE: it is
@@ -69,8 +121,8 @@ struct lmpi_program {
 	uint32_t n;
 	const char *host, *wdir; /* NULL: the launcher's choice */
 };
-/* Start them as one job, which finds `port` in its environment.  errhandler: of its communicators in
- * the beginning, NULL: the usual.  MPI_ERR_SPAWN; *full: there is no room for so many. */
+/* Start them as one job, which finds `port` in its environment.  errhandler: of its communicators
+ * in the beginning, NULL: the usual.  MPI_ERR_SPAWN; *full: there is no room for so many. */
 int lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
 	       const char *errhandler, bool *full, char why[LMPI_WHY]);
 

@@ -115,7 +115,8 @@ clusters_of(const struct lmpi_group *g)
 	uint32_t *of;
 	bool several = false;
 
-	if (lmpi_world.nclients < 2)
+	/* Processes of other jobs do not know the clusters of this one. */
+	if (lmpi_world.nclients < 2 || has_others(g))
 		return NULL;
 	of = malloc((size_t)(g->size + 1) * sizeof(*of));
 	for (int i = 0; of != NULL && i < g->size; i++) {
@@ -135,7 +136,8 @@ find_near(struct lmpi_comm *c)
 {
 	uint32_t n = (uint32_t)c->group->size;
 	uint32_t *key = malloc((2 * (size_t)n + 1) * sizeof(*key)), *number;
-	bool known = key != NULL;
+	/* What not all processes know must not matter. */
+	bool known = key != NULL && !(lmpi_world.hides_nodes && has_others(c->group));
 
 	for (uint32_t i = 0; known && i < n; i++) {
 		const struct lmpi_proc *x = &lmpi_world.proc[c->group->world[i]];

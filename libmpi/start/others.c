@@ -16,11 +16,23 @@ lmpi_meet_ready(char why[LMPI_WHY])
 	uint8_t ip[4];
 	int err;
 
-	if (lmpi_world.nclients > 1) {
-		snprintf(why, LMPI_WHY,
-			 "a job of several clusters does not connect to others, nor start any, yet; "
-			 "start the clusters as one job by impirun");
+	if (lmpi_world.any_foreign) {
+		snprintf(
+			why, LMPI_WHY,
+			"a job with processes of another MPI does not connect to others, nor start "
+			"any");
 		return LMPI_ERR_OTHER;
+	}
+	if (lmpi_world.nclients > 1) {
+		/* A node's name says little elsewhere, and others may have the same. */
+		lmpi_world.hides_nodes = true;
+		if (!lmpi_doors_wanted() && lmpi_net_has_relays()) {
+			snprintf(why, LMPI_WHY,
+				 "a job without a relay in its own cluster does not connect to "
+				 "other "
+				 "jobs, nor start any");
+			return LMPI_ERR_OTHER;
+		}
 	}
 	if (!lmpi_net_is_open()) {
 		err = lmpi_choose_address(NULL, NULL, ip);
@@ -37,7 +49,7 @@ lmpi_meet_ready(char why[LMPI_WHY])
 		memcpy(lmpi_route[lmpi_world.rank].ip, ip, sizeof ip);
 		lmpi_route[lmpi_world.rank].port = lmpi_net_port();
 	}
-	return LMPI_OK;
+	return lmpi_doors_ready(why);
 }
 
 /* ---- cards ---- */
@@ -50,7 +62,9 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	struct lmpi_card c = {.job = p->job, .number = p->number, .port = r->port};
 
 	memcpy(c.ip, r->ip, sizeof c.ip);
-	memcpy(c.node, p->node, sizeof c.node);
+	if (!lmpi_world.hides_nodes)
+		memcpy(c.node, p->node, sizeof c.node);
+	c.has_door = lmpi_doors_mine(&c.door);
 	lmpi_card_encode(&c, card);
 }
 
@@ -85,9 +99,11 @@ node_first_of(const char *node, uint32_t slot)
 	return node[0] ? slot : UINT32_MAX;
 }
 
-static void
+/* False: no memory. */
+static bool
 fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 {
+	struct door_address mine;
 	struct lmpi_proc *p = (struct lmpi_proc *)(uintptr_t)&lmpi_world.proc[slot];
 	struct lmpi_route *r = &lmpi_route[slot];
 	struct lmpi_peer *peer = &eng.peer[slot];
@@ -108,6 +124,8 @@ fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 	peer->apart = slot - c->number;
 	lmpi_reach_by(peer, LMPI_REACH_DIRECT);
 	peer->eager_max = lmpi_eager();
+	r->door = c->has_door && lmpi_doors_mine(&mine) && !lmpi_doors_near(&c->door);
+	return !r->door || lmpi_doors_import(slot, &c->door);
 }
 
 static bool
@@ -116,10 +134,11 @@ grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
 	uint32_t was = lmpi_world.slots;
 
 	if (!lmpi_engine_grow(&eng, base, n)) {
-		snprintf(why, LMPI_WHY,
-			 "%u more processes than the %u that are known, with places up to %u: raise "
-			 "LIBMPI_PROCESSES_MAX",
-			 n, was, eng.slots_max);
+		snprintf(
+			why, LMPI_WHY,
+			"%u more processes than the %u that are known, with places up to %u: raise "
+			"LIBMPI_PROCESSES_MAX",
+			n, was, eng.slots_max);
 		return false;
 	}
 	for (uint32_t r = was; r < eng.size; r++) {
@@ -147,14 +166,23 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_t
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c)) {
-			snprintf(why, LMPI_WHY,
-				 "the other job runs another version of libmpi: update one of them");
+			snprintf(
+				why, LMPI_WHY,
+				"the other job runs another version of libmpi: update one of them");
 			return LMPI_ERR_OTHER;
 		}
 		world[i] = slot_of_card(&c);
 		if (world[i] == UINT32_MAX && c.job == lmpi_loop.token) {
 			snprintf(why, LMPI_WHY, "the other side names process %u of this job",
 				 c.number);
+			return LMPI_ERR_OTHER;
+		}
+		if (lmpi_world.nclients > 1 && lmpi_doors_wanted() && !c.has_door) {
+			snprintf(
+				why, LMPI_WHY,
+				"process %u of the other job has no door, and this job has several "
+				"clusters: name a relay in LIBMPI_RELAY of the other job",
+				c.number);
 			return LMPI_ERR_OTHER;
 		}
 		new |= world[i] == UINT32_MAX;
@@ -166,7 +194,10 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_t
 			continue;
 		(void)lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c);
 		world[i] = base + i;
-		fill_slot(world[i], &c, me_there);
+		if (!fill_slot(world[i], &c, me_there)) {
+			snprintf(why, LMPI_WHY, "no memory for the doors of %u processes", n);
+			return LMPI_ERR_NO_MEM;
+		}
 	}
 	return LMPI_OK;
 }

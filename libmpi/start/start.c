@@ -67,6 +67,9 @@ read_environment(struct start *s)
 	if (transport < 0 || lmpi_light_init() != LMPI_OK)
 		return LMPI_ERR_OTHER;
 	s->server = lmpi_knob_text(LMPI_KNOB_IMPI_SERVER);
+	/* A job that another one has started is none of that one's clients. */
+	if (lmpi_knob_text(LMPI_KNOB_PARENT_PORT) != NULL)
+		s->server = client = NULL;
 	if (!client != !s->server) {
 		fprintf(stderr, "libmpi: IMPI_CLIENT and IMPI_SERVER go together, only one is set; "
 				"start with `impirun -client N host:port ...`\n");

@@ -31,18 +31,21 @@ lmpi_net_name(const uint8_t ip[4], uint16_t port, char out[32])
  * remote processes be in that state at once, what they may send still fits, so nothing
  * is refused and relays never fill with what cannot move.  Half of the room is dealt out like
  * this; a lane whose way needs more grows into what there is. */
-static uint32_t
-relay_window(void)
+uint32_t
+lmpi_net_relay_window(void)
 {
 	uint32_t w = LMPI_HELD_MAX / 2 / lmpi_world.size;
 	return w < 64 ? 64 : w > 1024 ? 1024 : w;
 }
 
-static void
+/* False: not yet. */
+static bool
 open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 {
 	const struct lmpi_route *to = &lmpi_route[peer->world];
 
+	if (to->door)
+		return lmpi_doors_lane_to(peer->world, c);
 	*c = relay_pair_lane(lmpi_world.rank, peer->world, to->label - peer->world,
 			     LMPI_LABEL_BASE);
 	if (to->mine)
@@ -51,7 +54,7 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 	if (lmpi_speaks_impi(peer)) {
 		c->group = relayset_group(net.relays, lmpi_world.proc[peer->world].client,
 					  to->relay, eng.now_ns);
-		c->window = relay_window();
+		c->window = lmpi_net_relay_window();
 		c->window_max = LMPI_HELD_MAX;
 		c->mss = relayset_mss(net.relays);
 	} else {
@@ -59,6 +62,7 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		c->crc = false;
 		c->window = DIRECT_WINDOW;
 	}
+	return true;
 }
 
 bool
@@ -69,7 +73,8 @@ lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 
 	if (to->has_lane)
 		return true;
-	open_conf(peer, path, &c);
+	if (!open_conf(peer, path, &c))
+		return false;
 	int err = suci_lane_open(net.lanes, &c, &to->lane, suci_udp_now_ns());
 	if (err) {
 		lmpi_fail("cannot open a lane to rank %u: %s", peer->world, suci_strerror(err));
@@ -119,8 +124,9 @@ lmpi_net_open_path(uint32_t world)
 static bool
 open_direct(struct lmpi_peer *peer)
 {
+	if (lmpi_route[peer->world].door)
+		return lmpi_net_open_lane(peer, UINT32_MAX);
 	int err = lmpi_net_open_path(peer->world);
-
 	if (err) {
 		lmpi_fail("cannot open a path to rank %u: %s", peer->world, suci_strerror(err));
 		return false;
@@ -222,6 +228,7 @@ lmpi_net_poll(uint64_t now_ns)
 	lmpi_away_back(&net.away, now_ns);
 	bool moved = suci_udp_poll(net.udp, now_ns);
 	lmpi_relays_turn(now_ns);
+	lmpi_doors_turn(now_ns);
 	if (now_ns >= net.strangers_due_ns)
 		lmpi_net_miss_strangers();
 	return moved;
@@ -306,5 +313,6 @@ lmpi_net_expiry_ns(void)
 	if (!net.ep)
 		return BASE_NEVER_NS;
 	uint64_t due = base_min_ns(suci_expiry_ns(net.ep), net.strangers_due_ns);
+	due = base_min_ns(due, lmpi_doors_expiry_ns());
 	return base_min_ns(due, relayset_expiry_ns(net.relays));
 }

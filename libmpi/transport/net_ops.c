@@ -6,6 +6,7 @@
 #include "light.h"
 
 #include "base/clock.h"
+#include "relayproto/door.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,29 +23,42 @@ static void *
 block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
 	    uint64_t now_ns)
 {
+	uint32_t rank = net.lane_rank[lane];
+
 	(void)user, (void)now_ns;
-	return lmpi_lanes_begin(&eng, &eng.peer[net.lane_rank[lane]], bytes, first, first_len);
+	if (__builtin_expect(rank & LANE_TALK, 0))
+		return lmpi_talk_block_begin(lane, bytes);
+	return lmpi_lanes_begin(&eng, &eng.peer[rank], bytes, first, first_len);
 }
 
 static void
 block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data, size_t len)
 {
-	(void)user, (void)lane;
-	lmpi_lanes_data(block, offset, data, len);
+	(void)user;
+	if (__builtin_expect(net.lane_rank[lane] & LANE_TALK, 0))
+		lmpi_talk_block_data(block, offset, data, len);
+	else
+		lmpi_lanes_data(block, offset, data, len);
 }
 
 static void
 block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
-	(void)user, (void)lane, (void)now_ns;
-	lmpi_lanes_end(&eng, block);
+	(void)user, (void)now_ns;
+	if (__builtin_expect(net.lane_rank[lane] & LANE_TALK, 0))
+		lmpi_talk_block_end(block);
+	else
+		lmpi_lanes_end(&eng, block);
 }
 
 static void
 block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
-	(void)user, (void)lane, (void)now_ns;
-	lmpi_lanes_done(&eng, cookie, ok);
+	(void)user, (void)now_ns;
+	if (__builtin_expect(net.lane_rank[lane] & LANE_TALK, 0))
+		lmpi_talk_block_done(lane, cookie);
+	else
+		lmpi_lanes_done(&eng, cookie, ok);
 }
 
 static void
@@ -93,9 +107,14 @@ event_down_word(enum suci_down why)
 static void
 lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
-	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
+	uint32_t rank = net.lane_rank[lane];
 
 	(void)user;
+	if (rank & LANE_TALK) {
+		lmpi_talk_lane_down(lane);
+		return;
+	}
+	struct lmpi_peer *peer = &eng.peer[rank];
 	lmpi_route[peer->world].has_lane = false;
 	/* A direct path's end is reported too, and says more. */
 	if (lmpi_speaks_impi(peer) && lmpi_outlive && lmpi_outlive(peer->world))
@@ -115,16 +134,23 @@ fail_of_stranger(uint32_t world, enum suci_down why, const char *text)
 	char name[32];
 
 	lmpi_net_name(lmpi_route[world].ip, lmpi_route[world].port, name);
+	if (lmpi_route[world].door && why == SUCI_DOWN_CLOSED) {
+		lmpi_fail(
+			"process %u of a job that this one is connected to (%s in its cluster) is "
+			"gone",
+			p->number, name);
+		return;
+	}
 	lmpi_fail_as(text ? relay_text_status(text) : 1,
-		     "process %u of a job that this one is connected to (%s%s%s) %s%s%s",
-		     p->number, name, p->node[0] ? " on " : "", p->node, event_down_word(why),
+		     "process %u of a job that this one is connected to (%s%s%s) %s%s%s", p->number,
+		     name, p->node[0] ? " on " : "", p->node, event_down_word(why),
 		     text && *text ? ": " : "", text ? text : "");
 }
 
 /* A process of another job has gone.  Who takes leave has met this one before, but this one may be
  * about to hear so: it gets the time for that. */
-static void
-stranger_down(uint32_t world, enum suci_down why, const char *text)
+void
+lmpi_net_stranger_down(uint32_t world, enum suci_down why, const char *text)
 {
 	if (!lmpi_net_wanted || !lmpi_net_wanted(world))
 		return;
@@ -158,6 +184,9 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
+	lmpi_doors_path_down(path, why, event_down_word(why), text);
+	if (use == USE_DOOR)
+		return;
 	if (lmpi_relays_path_down(path, why, event_down_word(why), text))
 		return;
 	if (use == USE_NONE || use == USE_OTHER_RELAY)
@@ -170,7 +199,7 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED && !lmpi_outlive))
 		return;
 	if (use >= lmpi_world.size) {
-		stranger_down(use, why, text);
+		lmpi_net_stranger_down(use, why, text);
 		return;
 	}
 	if (lmpi_outlive && lmpi_outlive(use))
@@ -188,8 +217,9 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	uint32_t rank = src_label - LMPI_LABEL_BASE, use = net.path_use[path];
 
 	(void)user;
-	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank || src_label < LMPI_LABEL_BASE ||
-	    rank >= lmpi_world.slots || use == USE_NONE)
+	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank)
+		return lmpi_doors_unknown(path, dst_label, src_label);
+	if (src_label < LMPI_LABEL_BASE || rank >= lmpi_world.slots || use == USE_NONE)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
 	enum lmpi_reach reach = lmpi_route[rank].reach;
@@ -285,6 +315,10 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 	bool known = hello_known(hello, hello_len, &h);
 
 	(void)user;
+	if (use == USE_DOOR) {
+		lmpi_doors_path_up(path, h.mtu, known && h.kind == RELAY_HELLO_RELAY);
+		return;
+	}
 	if (known && h.kind == RELAY_HELLO_PROCESS)
 		connect_sole(addr);
 	/* One that we opened counts as a relay whatever it says. */
@@ -331,6 +365,10 @@ note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t no
 	struct relay_note n;
 
 	(void)user, (void)now_ns;
+	if (len > 0 && *(const uint8_t *)bytes == RELAY_NOTE_DOOR) {
+		lmpi_doors_note(path, bytes, len);
+		return;
+	}
 	if (eng.closing || relay_note_decode(bytes, len, &n))
 		return;
 	switch ((enum relay_note_type)n.type) {

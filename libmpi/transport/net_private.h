@@ -22,6 +22,9 @@
 #define USE_NONE	UINT32_MAX
 #define USE_RELAY	0x80000000u /* or USE_OTHER_RELAY; else a world rank */
 #define USE_OTHER_RELAY 0x80000001u /* one that came to us unasked, and for which is no room */
+#define USE_DOOR	0x80000002u /* the relay that carries our doors, and none of this job */
+
+#define LANE_TALK 0x80000000u /* in lane_rank: a conversation over doors; else a world rank */
 
 struct lmpi_net_state {
 	struct suci_udp *udp;
@@ -36,7 +39,7 @@ struct lmpi_net_state {
 	bool connected;			  /* start-up is over */
 	uint32_t paths_max, lanes_max;
 	uint32_t *path_use;	   /* [paths_max] */
-	uint32_t *lane_rank;	   /* [lanes_max] */
+	uint32_t *lane_rank;	   /* [lanes_max]; or LANE_TALK and its number */
 	uint64_t strangers_due_ns; /* when those that have gone are missed; never: nobody has */
 	bool dirty;		   /* handed over since the last send */
 	uint64_t rx_mark, tx_mark; /* datagrams, at the last flush */
@@ -58,6 +61,32 @@ void lmpi_net_hello(bool survives, uint8_t out[RELAY_HELLO_LEN]);
 /* Whoever of other jobs went is missed now, if anybody still needs it. */
 void lmpi_net_miss_strangers(void);
 bool lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path);
+/* The window of relayed lanes. */
+uint32_t lmpi_net_relay_window(void);
+/* A process of another job has gone, or the way to it. */
+void lmpi_net_stranger_down(uint32_t world, enum suci_down why, const char *text);
+
+/* --- doors.c: what net.c and its parts tell it, and ask */
+bool lmpi_doors_is_relay(const struct suci_addr *at);
+void lmpi_doors_path_up(uint32_t path, uint32_t mtu, bool is_relay);
+/* what: as event_down_word() has it. */
+void lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const char *text);
+void lmpi_doors_note(uint32_t path, const void *note, size_t len);
+/* A segment for a pair of labels without a lane, over the relay's path. */
+enum suci_verdict lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src);
+/* The lane to a process behind a door; false: not yet. */
+bool lmpi_doors_lane_to(uint32_t world, struct suci_lane_conf *c);
+void lmpi_doors_turn(uint64_t now_ns);
+uint64_t lmpi_doors_expiry_ns(void);
+void lmpi_doors_leave(const char *text);
+void lmpi_doors_fini(void);
+/* --- doors_talk.c: of lanes of conversations */
+#define LMPI_TALKS_MAX 64u
+void *lmpi_talk_block_begin(uint32_t lane, uint64_t bytes);
+void lmpi_talk_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len);
+void lmpi_talk_block_end(void *block);
+void lmpi_talk_block_done(uint32_t lane, uint64_t cookie);
+void lmpi_talk_lane_down(uint32_t lane);
 
 /* --- relays.c */
 /* Those that start-up named.  -1: no memory. */

@@ -22,7 +22,8 @@
 #define SEGMENTS_MAX 16384u
 #define CREDIT_MAX   LMPI_KNOB_CREDIT_MOST
 #define PING_NS	     BASE_S_NS
-#define PATHS_MORE   256u /* to processes of other jobs, at a time */
+#define PATHS_MORE   256u  /* to processes of other jobs, at a time */
+#define LANE_BUCKETS 1024u /* labels of doors are the relay's choice */
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
 
@@ -113,6 +114,7 @@ make_lanes(void)
 			   .held_max = LMPI_HELD_MAX,
 			   .ranges_max = 16384,
 			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size + slots_more(),
+			   .buckets = LANE_BUCKETS,
 			   .groups_max = net.relays_limits.groups_max},
 		.ops = &lmpi_net_ops,
 	};
@@ -143,6 +145,8 @@ outside(void *user, const struct suci_addr *addr)
 {
 	(void)user;
 	if (!net.relays_outside && relayset_find(net.relays, addr) != RELAYSET_NONE)
+		return false;
+	if (lmpi_doors_is_relay(addr))
 		return false;
 	for (uint32_t i = 0; lmpi_route && i < lmpi_world.client_size; i++) {
 		const struct lmpi_route *p = &lmpi_route[lmpi_world.client_first + i];
@@ -298,7 +302,7 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 		goto fail;
 	uint32_t more = slots_more() < PATHS_MORE ? slots_more() : PATHS_MORE;
 	net.paths_max = lmpi_world.size + net.relays_limits.relays_max + 8 + more;
-	net.lanes_max = lmpi_world.size + more;
+	net.lanes_max = lmpi_world.size + more + LMPI_TALKS_MAX;
 	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
 	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
 	if (!net.path_use || !net.lane_rank)
@@ -490,6 +494,7 @@ close_direct(const char *text)
 		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
 			suci_path_close(net.ep, peer->path, text, now);
 	}
+	lmpi_doors_leave(text);
 	suci_udp_tx(net.udp, now);
 	eng.in_transport = false;
 }
@@ -504,7 +509,7 @@ lmpi_net_shun(uint32_t world)
 		return;
 	relayset_failed(net.relays, world, eng.now_ns);
 	net.dirty = true;
-	if (r->reach == LMPI_REACH_RELAY && r->has_lane) {
+	if ((r->reach == LMPI_REACH_RELAY || r->door) && r->has_lane) {
 		eng.in_transport = true;
 		suci_lane_close(net.lanes, r->lane, suci_udp_now_ns());
 		eng.in_transport = was;
@@ -668,6 +673,7 @@ lmpi_net_close(void)
 		suci_udp_detach(net.udp);
 	eng.in_transport = false;
 	suci_udp_close(net.udp);
+	lmpi_doors_fini();
 	free(net.ep_mem);
 	free(net.lanes_mem);
 	free(net.path_use);

@@ -92,6 +92,12 @@ lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n)
 }
 
 bool
+lmpi_net_has_relays(void)
+{
+	return net.relays && relayset_count(net.relays) > 0;
+}
+
+bool
 lmpi_relays_note(uint32_t i, const struct relay_note *n)
 {
 	uint8_t bytes[RELAY_NOTE_MAX];

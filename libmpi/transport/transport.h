@@ -3,6 +3,7 @@
  *
  *   shm.c      processes of my node: byte rings in shared memory
  *   net.c      everybody else: Suci over one UDP socket
+ *   doors.c    processes of other jobs in other clusters: lanes between doors, over net.c
  *   tcp.c      processes of foreign clients that no relay leads to: IMPI over TCP
  *   tcp_switch.c  between several processes of one IMPI host and its channels
  *   light.c    light paths: notes to and from the relay that offers them
@@ -97,6 +98,8 @@ int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t se
 int lmpi_net_connect_relays(void);
 void lmpi_net_survive(void);
 bool lmpi_net_is_open(void);
+/* Relays lead from here to other clusters of the job. */
+bool lmpi_net_has_relays(void);
 /* There are processes from now on that were not known at start-up.  0 or -errno. */
 int lmpi_net_more(void);
 /* Asked of a process of another job that is gone; NULL: nobody cares. */

@@ -108,7 +108,7 @@ start_client(const char *what, const char *arg)
 	pid_t pid = -1;
 
 	for (char **e = environ; *e && n < 1023; e++)
-		if (strncmp(*e, "PMIX_", 5) != 0)
+		if (strncmp(*e, "PMIX_", 5) != 0 && strncmp(*e, "IMPI_", 5) != 0)
 			env[n++] = *e;
 	env[n] = NULL;
 	CHECK(posix_spawn(&pid, self, NULL, NULL, argv, env) == 0);

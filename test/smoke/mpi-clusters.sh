@@ -32,7 +32,7 @@ rows() {
 			case $s in LIBMPI_TRANSPORT=* | LIBMPI_CMA=*) ;; *) left+=" $s" ;; esac
 		done
 		case $seen in *" $program$left/"*) continue ;; esac
-		# A job of several clusters starts no programs and opens no ports yet.
+		# Open MPI's mpirun does not start programs over two nodes here: mpi-connect has these.
 		case $program in dyn | fortran_dyn) continue ;; esac
 		seen+="$program$left/ "
 		echo "$program $limit$left"

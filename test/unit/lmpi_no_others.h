@@ -58,36 +58,39 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 }
 
 int
-lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
+		 const struct lmpi_greeting *mine, struct lmpi_greeting *theirs, char why[LMPI_WHY])
 {
-	(void)name, (void)seconds, (void)fd;
+	(void)name, (void)seconds, (void)t, (void)mine, (void)theirs;
 	return lmpi_meet_ready(why);
 }
 
 int
-lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
+		  const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
+		  char why[LMPI_WHY])
 {
-	(void)name, (void)seconds, (void)fd;
+	(void)name, (void)seconds, (void)t, (void)mine, (void)theirs;
 	return lmpi_meet_ready(why);
 }
 
 int
-lmpi_talk_swap(int fd, const void *mine, size_t len, void *theirs, size_t their_len,
-	       char why[LMPI_WHY])
+lmpi_talk_swap(const struct lmpi_talk *t, const void *mine, size_t len, void *theirs,
+	       size_t their_len, char why[LMPI_WHY])
 {
-	(void)fd, (void)mine, (void)len, (void)theirs, (void)their_len;
+	(void)t, (void)mine, (void)len, (void)theirs, (void)their_len;
 	return lmpi_meet_ready(why);
 }
 
 void
-lmpi_talk_end(int fd)
+lmpi_talk_end(struct lmpi_talk *t)
 {
-	(void)fd;
+	(void)t;
 }
 
 int
-lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
-	   const char *errhandler, bool *full, char why[LMPI_WHY])
+lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, const char *errhandler,
+	   bool *full, char why[LMPI_WHY])
 {
 	(void)program, (void)n, (void)port, (void)errhandler, (void)full;
 	return lmpi_meet_ready(why);

@@ -57,6 +57,10 @@
 	       "1: the death of a rank is an error of calls, not the end of the job")              \
 	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
 	       "those of this job and of all jobs that it ever connects to or starts")             \
+	TEXT(RELAY, "LIBMPI_RELAY", "those of the job",                                            \
+	     "relay of this cluster for jobs in others: 10.0.0.254:7812")                          \
+	TEXT(REALM, "LIBMPI_REALM", "none",                                                        \
+	     "word that jobs which connect over relays have in common")                            \
 	TEXT(PARENT_PORT, "LIBMPI_PARENT_PORT", "none",                                            \
 	     "port of who has started this job; MPI_Comm_spawn sets it")                           \
 	NUMBER(SPX_FEED, "LIBMPI_SPX_FEED", "", 0, 0, 1u << 20, "none",                            \

@@ -1,0 +1,102 @@
+#!/bin/bash
+# Jobs in two private clusters with the same addresses, of different launchers and without a common
+# daemon, meet over relays: examples/meet.c, its port, its clients; what goes wrong is said; the
+# death of one job is an error of the other.
+#
+#	DELAY=10	of the WAN, in ms there and in ms back
+# timeout: 200
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+: "${DELAY:=10}"
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+
+NODES=1 RELAYS=1
+testbed_up || fail "testbed: not built"
+testbed_wanem "$B/bin/wanem" --delay-ms "$DELAY" || fail "wanem: does not start"
+TB_RELAY_CONF='"doors": { "max": 1024 }'
+testbed_relayd "$B" afe0 bfe0 || fail "relayd: does not start"
+
+RELAY=10.0.0.254:7812
+own=(env XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY=$RELAY "$B/bin/mpirun" --launcher local)
+gone() { ! testbed_alive "$1"; }
+port_is() { PORT=$(sed -n 's/^port //p' "$TB_LOG/$1.log") && [ -n "$PORT" ]; }
+# ends NAME: sets STATUS
+ends() {
+	testbed_wait 60 "the end of $1" gone "$1" || testbed_stop "$1" 3 >/dev/null 2>&1
+	{ wait "$(cat "$TB_DIR/pid-$1")"; } 2>/dev/null
+	STATUS=$?
+}
+serve() { # CLIENTS RANKS: in cluster A
+	testbed_spawn a0 server "${own[@]}" -n "$2" "$B/examples/meet" server "$1"
+	testbed_wait 30 "the port" port_is server || fail "the server opens no port"
+}
+says() { grep -q -- "$2" "$TB_LOG/$1.log" || WHY="$1 does not say: $2"; }
+
+# ---- a server under our mpirun; clients of three launchers in the other cluster
+serve 3 2
+WHY=
+testbed_spawn b0 client0 env LIBMPI_RELAY=$RELAY "$B/examples/meet" client "$PORT"
+ends client0
+[ $STATUS = 0 ] || WHY="a client without a launcher: status $STATUS"
+testbed_spawn b0 client1 "${own[@]}" -n 2 "$B/examples/meet" client "$PORT"
+ends client1
+[ $STATUS = 0 ] || WHY="${WHY:-a client under our mpirun: status $STATUS}"
+mapfile -t env < <(testbed_mpi_env b)
+testbed_spawn b0 client2 env "${env[@]}" LIBMPI_RELAY=$RELAY mpirun -np 2 "$B/examples/meet" client "$PORT"
+ends client2
+[ $STATUS = 0 ] || WHY="${WHY:-a client under Open MPI: status $STATUS}"
+ends server
+[ $STATUS = 0 ] || WHY="${WHY:-the server: status $STATUS}"
+says server ': right$'
+grep -h '^connected after' "$TB_LOG"/client[012].log | paste -sd' ' | sed "s/^/DELAY=$DELAY: /"
+verdict "three jobs of three launchers meet one of another cluster" "$WHY" server 'client*' 'relayd-*'
+
+# ---- what goes wrong, and a death
+far() { # NODE NAME ROLE [PORT...]
+	testbed_spawn "$1" "$2" env LIBMPI_RELAY=$RELAY "${FAR_ENV[@]}" "$B/test/mpi/far" "${@:3}"
+}
+ports_are() { read -ra PORTS < <(sed -n 's/^ports //p' "$TB_LOG/far.log") && [ ${#PORTS[@]} = 3 ]; }
+FAR_ENV=()
+far a0 far server
+testbed_wait 30 "the ports" ports_are || fail "far opens no ports"
+WHY=
+FAR_ENV=(LIBMPI_REALM=other)
+far b0 stranger stranger "${PORTS[0]}"
+ends stranger
+[ $STATUS = 0 ] || WHY="a stranger: status $STATUS"
+FAR_ENV=()
+far b0 client client "${PORTS[@]}"
+ends client
+says client '^ok so far'
+ends far
+[ $STATUS != 0 ] || WHY="${WHY:-the server does not hear of the death}"
+says far 'a job that this one is connected to (10.0.0.1:[0-9]* in its cluster) is gone'
+verdict "wrong ports are told, and a death" "$WHY" far stranger client 'relayd-*'
+
+# ---- one job over both clusters that opens ports, starts programs, and is joined by others
+testbed_server "$B" || fail "impi-server: does not start"
+both() { # PROGRAM
+	local c name
+	name=both-$(basename "$1")
+	for c in b a; do
+		testbed_spawn "${c}0" "$name-$c" env PMIX_MCA_ptl_tcp_if_include=lo IMPI_AUTH_NONE=1 \
+			XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY=$RELAY "$B/bin/impirun" \
+			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" \
+			--launcher "$B/bin/mpirun" -n 2 "$1"
+	done
+	WHY=
+	for c in a b; do
+		ends "$name-$c"
+		[ $STATUS = 0 ] || WHY="${WHY:-cluster $c: status $STATUS}"
+	done
+	cat "$TB_LOG/$name"-?.log | grep -q '^ok' || WHY="${WHY:-does not say ok}"
+	verdict "$(basename "$1") over two clusters" "$WHY" "$name-a" "$name-b" 'relayd-*'
+}
+both "$B/test/mpi/dyn"
+[ ! -x "$B/test/mpi/fortran_dyn" ] || both "$B/test/mpi/fortran_dyn"
+
+exit $rc
