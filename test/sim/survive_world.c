@@ -367,14 +367,15 @@ die_relay(struct crew *c, struct rnode *r, uint64_t gone_ns)
 		rnode_kill(r);
 }
 
-/* Somebody of its cluster gets to tell the relays that the job survives it. */
+/* Somebody of its cluster gets to tell the relays that the job survives it, and its launcher sees
+ * it die, if no relay can have met it. */
 static bool
 may_die(const struct crew *c, uint32_t rank)
 {
 	const struct world *w = c->members.nodes.w;
 	bool may = c->members.member[rank].ended;
 
-	for (uint32_t r = 0; r < w->nend; r++)
+	for (uint32_t r = 0; !c->conf.silent_launcher && r < w->nend; r++)
 		may |= r != rank && w->end[r].alive && world_same_cluster(w, r, rank);
 	return may;
 }
