@@ -20,8 +20,8 @@ hist_bucket_of(uint64_t v)
 	return (top - 3) * BASE_HIST_SUB + sub;
 }
 
-static uint64_t
-bucket_upper(uint32_t b)
+uint64_t
+base_hist_upper(uint32_t b)
 {
 	if (b < BASE_HIST_SUB)
 		return b;
@@ -70,7 +70,7 @@ base_hist_quantile(const struct base_hist *h, uint32_t ppm)
 	for (uint32_t i = 0; i < BASE_HIST_BUCKETS; i++) {
 		seen += h->bucket[i];
 		if (seen >= want) {
-			uint64_t v = bucket_upper(i);
+			uint64_t v = base_hist_upper(i);
 			return v < h->min ? h->min : v > h->max ? h->max : v;
 		}
 	}

@@ -73,6 +73,22 @@ a_template_keeps_a_rate(void **state)
 }
 
 static void
+a_search_is_read(void **state)
+{
+	static const char text[] =
+		"{\"name\":\"n\",\"proves\":\"p\",\"world\":{},\"traffic\":{\"pattern\":\"pairs\","
+		"\"payload\":64},\"search\":{\"max_pps\":90000,\"loss_ppm\":1000},"
+		"\"expect\":[{\"measure\":\"ndr_pps\",\"min\":1}]}";
+	char err[256] = "";
+	(void)state;
+	assert_int_equal(parse(text, err, sizeof err), 0);
+	assert_int_equal(load.search.max_pps, 90000);
+	assert_int_equal(load.search.loss_ppm, 1000);
+	assert_int_equal(load.search.trials, 3);
+	assert_int_equal(load.want[0].measure, PG_M_ndr_pps);
+}
+
+static void
 lanes_are_counted(void **state)
 {
 	static const struct {
@@ -127,6 +143,10 @@ bad_files_are_refused_by_name(void **state)
 		{"'max':0", "'max':0,'min':1", "less than"},
 		{"'measure':'lost'", "'counters':['drops']", "drops"},
 		{"'name':'n'", "'name':''", "name"},
+		{"'expect':", "'search':{},'expect':", "search.max_pps: is missing"},
+		{"'expect':", "'search':{'max_pps':9},'expect':", "less than min_pps"},
+		{"'expect':", "'search':{'max_pps':9000,'trials':2},'expect':", "an odd number"},
+		{"'expect':", "'search':{'max_pps':9000},'expect':", "run.rounds"},
 		{"'hosts':4", "'hosts':4,'hosts':5", "hosts"},
 	};
 	char err[256];
@@ -199,6 +219,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_file_is_read),
 		cmocka_unit_test(a_template_keeps_a_rate),
+		cmocka_unit_test(a_search_is_read),
 		cmocka_unit_test(lanes_are_counted),
 		cmocka_unit_test(bad_files_are_refused_by_name),
 		cmocka_unit_test(labs_are_checked),

@@ -206,12 +206,17 @@ play_all(struct pg_ctx *c, const struct pg_lab_args *a, const struct item *item,
 static int
 write_reports(const struct pg_lab_args *a, const struct pg_result *r, uint32_t n)
 {
-	int j = a->json ? pg_report_json(a->json, r, n) : 0;
-	int u = a->junit ? pg_report_junit(a->junit, r, n) : 0;
-	if (j || u)
-		fprintf(stderr, "relay-pktgen: %s: %s\n", j ? a->json : a->junit,
-			strerror(j ? -j : -u));
-	return j || u ? -1 : 0;
+	static int (*const write[])(const char *path, const struct pg_result *r, uint32_t n) = {
+		pg_report_json, pg_report_junit, pg_report_html};
+	const char *path[] = {a->json, a->junit, a->html};
+	int bad = 0;
+	for (int i = 0; i < 3; i++) {
+		int e = path[i] ? write[i](path[i], r, n) : 0;
+		if (e)
+			fprintf(stderr, "relay-pktgen: %s: %s\n", path[i], strerror(-e));
+		bad = bad ? bad : e;
+	}
+	return bad;
 }
 
 int
@@ -231,6 +236,7 @@ pg_lab_main(const struct pg_lab_args *a)
 	}
 	ctx.stop = a->stop;
 	ctx.turns = a->turns;
+	pg_progress_init(&ctx.progress, a->progress);
 	status = 1;
 	if (pg_ctx_open(&ctx, &lab, a->prog, err, sizeof err)) {
 		fprintf(stderr, "relay-pktgen: %s\n", err);
@@ -247,6 +253,8 @@ pg_lab_main(const struct pg_lab_args *a)
 		good = false;
 	status = !good;
 out:
+	for (uint32_t i = 0; result && i < RESULTS_MAX; i++)
+		free(result[i].trials);
 	free_items(item, item ? a->nscenarios : 0);
 	free(result);
 	return status;

@@ -22,7 +22,9 @@ static const char usage[] =
 	"relay-pktgen - play scenarios against a relayd\n"
 	"\n"
 	"  relay-pktgen --lab LAB.json SCENARIO.json...      play all in that lab and judge\n"
-	"     [--json FILE] [--junit FILE] [--soak SECONDS]  again and again for so long\n"
+	"     [--json FILE] [--junit FILE] [--html FILE]     results; a page with plots\n"
+	"     [--progress]                                   a line a second, also to a file\n"
+	"     [--soak SECONDS]                               again and again for so long\n"
 	"     [--turns]                                      measure in turns of MS that lines on\n"
 	"                                                    standard input deal\n"
 	"\n"
@@ -56,9 +58,9 @@ static const char usage[] =
 
 struct args {
 	const char *scenario, *pcap, *pktgen, *before, *after, *leg;
-	const char *lab, *json, *junit;
+	const char *lab, *json, *junit, *html;
 	uint64_t soak_s, blast, blast_ms, blast_pps, link_mbps;
-	bool router, turns;
+	bool router, turns, progress;
 	struct pg_play play;
 };
 
@@ -103,6 +105,8 @@ enum opt {
 	LAB,
 	JSON_FILE,
 	JUNIT,
+	HTML,
+	PROGRESS,
 	SOAK,
 	BLAST,
 	BLAST_MS,
@@ -133,6 +137,8 @@ static const struct option options[] = {
 	{"lab", required_argument, NULL, LAB},
 	{"json", required_argument, NULL, JSON_FILE},
 	{"junit", required_argument, NULL, JUNIT},
+	{"html", required_argument, NULL, HTML},
+	{"progress", no_argument, NULL, PROGRESS},
 	{"soak", required_argument, NULL, SOAK},
 	{"blast", required_argument, NULL, BLAST},
 	{"ms", required_argument, NULL, BLAST_MS},
@@ -229,6 +235,12 @@ set_pktgen_scenarios(struct args *a, int o, const char *text)
 		return true;
 	case JUNIT:
 		a->junit = text;
+		return true;
+	case HTML:
+		a->html = text;
+		return true;
+	case PROGRESS:
+		a->progress = true;
 		return true;
 	case BLAST:
 		return pktgen_scenarios_whole(text, 64, 9000, &a->blast);
@@ -380,6 +392,8 @@ main(int argc, char **argv)
 					 .lab = a.lab,
 					 .json = a.json,
 					 .junit = a.junit,
+					 .html = a.html,
+					 .progress = a.progress,
 					 .leg = a.leg,
 					 .soak_s = (uint32_t)a.soak_s,
 					 .turns = a.turns,

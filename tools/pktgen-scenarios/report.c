@@ -1,4 +1,5 @@
 #include "report.h"
+#include "search_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,6 +56,10 @@ pg_report_row(FILE *f, const struct pg_result *r)
 		print_verdicts(f, r);
 		fputs(r->detail, f);
 	}
+	if (r->trials)
+		fprintf(f, "         NDR %.0f, PDR (%.4g %%) %.0f segments a second, %u trials\n",
+			m[PG_M_ndr_pps], r->trials->conf.loss_ppm / 1e4, m[PG_M_pdr_pps],
+			r->trials->n);
 	if (*r->why_ended)
 		fprintf(f, "         ended: %s\n", r->why_ended);
 	if (m[PG_M_abandoned] > 0)
@@ -98,6 +103,55 @@ wants_json(const struct pg_result *r)
 	return list;
 }
 
+const struct pg_percentile pg_percentiles[PG_PERCENTILES] = {
+	{"p50_us", 500000},  {"p75_us", 750000},   {"p90_us", 900000},	 {"p95_us", 950000},
+	{"p99_us", 990000},  {"p99.9_us", 999000}, {"p99.99_us", 999900}, {"p99.999_us", 999990},
+};
+
+/* In microseconds; each bucket as [largest value, how many]. */
+static json_t *
+latency_json(const struct base_hist *h)
+{
+	json_t *o = json_object(), *list = json_array();
+	json_object_set_new(o, "count", json_integer((json_int_t)h->count));
+	json_object_set_new(o, "min_us", json_real((double)h->min / 1e3));
+	json_object_set_new(o, "mean_us", json_real((double)h->sum / (double)h->count / 1e3));
+	for (uint32_t i = 0; i < PG_PERCENTILES; i++)
+		json_object_set_new(
+			o, pg_percentiles[i].name,
+			json_real((double)base_hist_quantile(h, pg_percentiles[i].ppm) / 1e3));
+	json_object_set_new(o, "max_us", json_real((double)h->max / 1e3));
+	for (uint32_t b = 0; b < BASE_HIST_BUCKETS; b++)
+		if (h->bucket[b])
+			json_array_append_new(list,
+					      json_pack("[f, I]", (double)base_hist_upper(b) / 1e3,
+							(json_int_t)h->bucket[b]));
+	json_object_set_new(o, "buckets", list);
+	return o;
+}
+
+static json_t *
+search_json(const struct pg_result *r)
+{
+	const struct pg_trials *t = r->trials;
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct pg_trial *x = &t->trial[i];
+		json_array_append_new(
+			list,
+			json_pack("{s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "pps", x->pps,
+				  "offered", (json_int_t)x->offered, "sent", (json_int_t)x->sent,
+				  "received", (json_int_t)x->received, "resent",
+				  (json_int_t)x->resent, "missed", x->missed, "p50_us",
+				  (double)x->p50_ns / 1e3, "p99_us", (double)x->p99_ns / 1e3,
+				  "max_us", (double)x->max_ns / 1e3));
+	}
+	return json_pack("{s:f, s:f, s:i, s:i, s:i, s:o}", "ndr_pps", r->m[PG_M_ndr_pps], "pdr_pps",
+			 r->m[PG_M_pdr_pps], "loss_ppm", (int)t->conf.loss_ppm, "precision_ppm",
+			 (int)t->conf.precision_ppm, "trial_ms", (int)t->conf.trial_ms, "trials",
+			 list);
+}
+
 static json_t *
 result_json(const struct pg_result *r)
 {
@@ -117,6 +171,10 @@ result_json(const struct pg_result *r)
 		if (r->known[i])
 			json_object_set_new(m, pg_measure_names[i], json_real(r->m[i]));
 	json_object_set_new(o, "measures", m);
+	if (r->load && r->latency.count)
+		json_object_set_new(o, "latency", latency_json(&r->latency));
+	if (r->trials)
+		json_object_set_new(o, "search", search_json(r));
 	for (uint32_t i = 0; i < r->nreasons; i++)
 		json_object_set_new(reasons, r->reason[i].name, json_real(r->reason[i].count));
 	json_object_set_new(o, "relay_losses", reasons);
@@ -137,8 +195,8 @@ pg_report_json(const char *path, const struct pg_result *r, uint32_t n)
 
 /* ---- JUnit --------------------------------------------------------------------------------- */
 
-static void
-xml_text(FILE *f, const char *s)
+void
+pg_report_text(FILE *f, const char *s)
 {
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
@@ -159,7 +217,7 @@ static void
 junit_case(FILE *f, const struct pg_result *r)
 {
 	fputs("  <testcase classname=\"relay-pktgen\" name=\"", f);
-	xml_text(f, r->name);
+	pg_report_text(f, r->name);
 	fprintf(f, "\" time=\"%.3f\">\n", r->seconds);
 	if (!r->passed) {
 		char *text = NULL;
@@ -171,14 +229,14 @@ junit_case(FILE *f, const struct pg_result *r)
 			fclose(t);
 		}
 		fprintf(f, "    <%s message=\"", *r->error ? "error" : "failure");
-		xml_text(f, *r->error ? r->error : "an expectation does not hold");
+		pg_report_text(f, *r->error ? r->error : "an expectation does not hold");
 		fputs("\">", f);
-		xml_text(f, text ? text : "");
+		pg_report_text(f, text ? text : "");
 		fprintf(f, "</%s>\n", *r->error ? "error" : "failure");
 		free(text);
 	}
 	fputs("    <system-out>", f);
-	xml_text(f, r->proves);
+	pg_report_text(f, r->proves);
 	for (int i = 0; i < PG_MEASURES_COUNT; i++)
 		if (r->known[i])
 			fprintf(f, "\n%s %.9g", pg_measure_names[i], r->m[i]);

@@ -1,7 +1,8 @@
-#include "run.h"
+#include "run_internal.h"
 
 #include "base/clock.h"
 #include "driver/aead.h"
+#include "search_run.h"
 #include "turns.h"
 
 #include <stdio.h>
@@ -20,20 +21,6 @@
 #define TAKE_OVER_MS 5000u
 #define ARP_WAIT_MS  10000u
 #define REPLAY_TURN  2 /* frames at a time */
-
-struct pg_run {
-	struct pg_ctx *ctx;
-	const struct pg_load *load;
-	struct pg_world *world;
-	struct pg_result *out;
-	uint64_t start_ns; /* sending began */
-	uint64_t first_event_ns;
-	uint32_t next_event;
-	uint64_t cut_end_ns[4]; /* private, global, mute, deafen; 0: not cut */
-	uint64_t room_end_ns, wrong_end_ns, replay_end_ns[PG_SIDES];
-	uint32_t answers, breaks; /* since jobs were given; before */
-	bool disrupted;		  /* what is lost is no fault */
-};
 
 /* ---- channels ------------------------------------------------------------------------ */
 
@@ -77,6 +64,19 @@ on_scenario_run_end(void *user, uint8_t side, uint32_t base, const char *why)
 
 static void run_events(struct pg_run *r);
 
+/* What came since the last call, in the slot of now. */
+static void
+count_slot(struct pg_run *r)
+{
+	const struct pg_world *w = r->world;
+	if (!w || !w->measuring || !r->measure_ns)
+		return;
+	uint64_t whole = r->load->measure_ms * BASE_MS_NS;
+	uint64_t slot = (r->ctx->net.now_ns - r->measure_ns) * PG_SLOTS / whole;
+	r->out->slot[slot < PG_SLOTS ? slot : PG_SLOTS - 1] += w->received.segments - r->counted;
+	r->counted = w->received.segments;
+}
+
 static void
 turn_scenario_run(struct pg_ctx *c)
 {
@@ -90,8 +90,11 @@ turn_scenario_run(struct pg_ctx *c)
 		pg_net_poll_taps(&c->net);
 		for (uint32_t i = 0; i < c->nchans; i++)
 			pg_chan_poll(&c->chan[i], c->net.now_ns);
-		if (c->run)
+		if (c->run) {
 			run_events(c->run);
+			count_slot(c->run);
+			pg_progress_turn(&c->progress, c->net.now_ns, w);
+		}
 	}
 	pg_net_flush(&c->net);
 	rd_idle_turn(&c->idle, work, c->net.now_ns, c->net.now_ns + 50 * BASE_US_NS);
@@ -128,11 +131,11 @@ is_connected(const struct pg_run *r)
 	return pg_world_connected(r->world);
 }
 
-static bool
-is_drained(const struct pg_run *r)
+bool
+pg_run_drained(const struct pg_run *r)
 {
 	const struct pg_world *w = r->world;
-	return w->received.segments >= w->sent.segments && pg_world_held(w) == 0;
+	return w->received.segments + w->written_off >= w->sent.segments && pg_world_held(w) == 0;
 }
 
 static bool
@@ -153,9 +156,8 @@ scenario_run_never(const struct pg_run *r)
 	return false;
 }
 
-/* False: not in that time, or stopped. */
-static bool
-wait_scenario_run_for(struct pg_run *r, bool (*done)(const struct pg_run *r), uint32_t ms)
+bool
+pg_run_wait(struct pg_run *r, bool (*done)(const struct pg_run *r), uint32_t ms)
 {
 	struct pg_ctx *c = r->ctx;
 	uint64_t end = c->net.now_ns + ms * BASE_MS_NS;
@@ -165,6 +167,12 @@ wait_scenario_run_for(struct pg_run *r, bool (*done)(const struct pg_run *r), ui
 		turn_scenario_run(c);
 	}
 	return true;
+}
+
+void
+pg_run_wait_ms(struct pg_run *r, uint32_t ms)
+{
+	(void)pg_run_wait(r, scenario_run_never, ms);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -332,8 +340,12 @@ measure_scenario_run(struct pg_run *r)
 	struct pg_tally before = w->received;
 	uint64_t wire = wire_bytes(&r->ctx->net), t0 = r->ctx->net.now_ns;
 	begin_measure(r);
-	(void)wait_scenario_run_for(r, r->load->may_end ? all_over : scenario_run_never,
+	r->measure_ns = t0;
+	r->counted = w->received.segments;
+	(void)pg_run_wait(r, r->load->may_end ? all_over : scenario_run_never,
 				    r->load->measure_ms);
+	count_slot(r);
+	r->measure_ns = 0;
 	w->measuring = false;
 	double ns = (double)(r->ctx->net.now_ns - t0);
 	double segments = (double)(w->received.segments - before.segments);
@@ -350,14 +362,15 @@ measure_scenario_run(struct pg_run *r)
 	double stall = (double)w->stall_ns / 1e6;
 	set_scenario_run(o, PG_M_stall_ms,
 			 stall > o->m[PG_M_stall_ms] ? stall : o->m[PG_M_stall_ms]);
+	base_hist_merge(&o->latency, &w->latency);
 	static const struct {
 		enum pg_measure m;
 		uint32_t ppm;
 	} q[] = {{PG_M_p50_us, 500000}, {PG_M_p99_us, 990000}, {PG_M_p999_us, 999000}};
 	for (int i = 0; i < 3; i++)
 		set_scenario_run(o, q[i].m,
-				 (double)base_hist_quantile(&w->latency, q[i].ppm) / 1e3);
-	set_scenario_run(o, PG_M_max_us, w->latency.count ? (double)w->latency.max / 1e3 : 0);
+				 (double)base_hist_quantile(&o->latency, q[i].ppm) / 1e3);
+	set_scenario_run(o, PG_M_max_us, o->latency.count ? (double)o->latency.max / 1e3 : 0);
 }
 
 /* See turns.h.  What a turn leaves behind would be the next one's. */
@@ -368,26 +381,26 @@ measure_scenario_run_turns(struct pg_run *r)
 	struct pg_net *n = &r->ctx->net;
 	uint32_t ms;
 	pg_world_send(w, false);
-	(void)wait_scenario_run_for(r, is_drained, r->load->drain_ms);
+	(void)pg_run_wait(r, pg_run_drained, r->load->drain_ms);
 	pg_turn_ready();
 	while (!*r->ctx->stop && pg_turn_next(&ms)) {
 		n->now_ns = rd_clock_ns(&n->clock);
 		pg_world_send(w, true);
-		(void)wait_scenario_run_for(r, scenario_run_never, PG_TURN_LEAD_MS);
+		pg_run_wait_ms(r, PG_TURN_LEAD_MS);
 		struct pg_tally before = w->received;
 		uint64_t t0 = n->now_ns;
 		base_hist_init(&w->latency);
 		pg_turn_begin();
 		w->measuring = true;
-		(void)wait_scenario_run_for(r, scenario_run_never, ms);
+		pg_run_wait_ms(r, ms);
 		w->measuring = false;
 		struct pg_turn t = {.ns = (double)(n->now_ns - t0),
 				    .segments = w->received.segments - before.segments,
 				    .bytes = w->received.bytes - before.bytes,
 				    .latency = &w->latency};
 		pg_world_send(w, false);
-		(void)wait_scenario_run_for(r, is_drained, PG_TURN_DRAIN_MS);
-		(void)wait_scenario_run_for(r, scenario_run_never, PG_TURN_QUIET_MS);
+		(void)pg_run_wait(r, pg_run_drained, PG_TURN_DRAIN_MS);
+		pg_run_wait_ms(r, PG_TURN_QUIET_MS);
 		pg_turn_print(&t);
 	}
 	n->now_ns = rd_clock_ns(&n->clock);
@@ -443,7 +456,7 @@ give_jobs(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
 	for (uint32_t i = 0; i < GIVE_TRIES; i++) {
-		if (!wait_scenario_run_for(r, is_up, CHANNEL_MS))
+		if (!pg_run_wait(r, is_up, CHANNEL_MS))
 			return give_up_scenario_run(
 				r, "relayd does not take the primary relay's TCP "
 				   "connection: is it in cluster.relays, before relayd?");
@@ -454,7 +467,7 @@ give_jobs(struct pg_run *r)
 				if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
 					return give_up_scenario_run(r,
 								    "the channel to relayd broke");
-		bool answered = wait_scenario_run_for(r, is_answered, ANSWER_MS);
+		bool answered = pg_run_wait(r, is_answered, ANSWER_MS);
 		if (breaks(c) == r->breaks)
 			return answered
 				       ? 0
@@ -468,6 +481,7 @@ install(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
 	uint64_t t0 = c->net.now_ns;
+	pg_progress_phase(&c->progress, "connects");
 	if (give_jobs(r))
 		return -1;
 	uint32_t refused = 0;
@@ -477,7 +491,7 @@ install(struct pg_run *r)
 	add_scenario_run(r->out, PG_M_jobs_refused, refused);
 	if (refused)
 		return give_up_scenario_run(r, r->out->why_ended);
-	if (!wait_scenario_run_for(r, is_connected, CONNECT_MS))
+	if (!pg_run_wait(r, is_connected, CONNECT_MS))
 		return give_up_scenario_run(r, "not all hosts and remote relays were connected");
 	double ms = (double)(c->net.now_ns - t0) / 1e6;
 	set_scenario_run(r->out, PG_M_connect_ms,
@@ -488,7 +502,7 @@ install(struct pg_run *r)
 static bool
 is_playable(const struct pg_run *r)
 {
-	return is_drained(r) && pg_world_playable(r->world);
+	return pg_run_drained(r) && pg_world_playable(r->world);
 }
 
 /* Endpoints have warmed up; from here on players send. */
@@ -496,7 +510,7 @@ static int
 take_over(struct pg_run *r)
 {
 	pg_world_send(r->world, false);
-	(void)wait_scenario_run_for(r, is_playable, TAKE_OVER_MS);
+	(void)pg_run_wait(r, is_playable, TAKE_OVER_MS);
 	const char *why = pg_world_play(r->world);
 	if (why)
 		return give_up_scenario_run(r, why);
@@ -504,21 +518,44 @@ take_over(struct pg_run *r)
 	return 0;
 }
 
+/* Both rates; from then on all senders send at the one that drops nothing, or as little as can be
+ * said. */
+static int
+search_rates(struct pg_run *r)
+{
+	struct pg_result *o = r->out;
+	o->trials = calloc(1, sizeof *o->trials);
+	if (!o->trials)
+		return give_up_scenario_run(r, "not enough memory");
+	double found[PG_GOALS];
+	pg_search_run(r, o->trials, found);
+	set_scenario_run(o, PG_M_ndr_pps, found[PG_NDR]);
+	set_scenario_run(o, PG_M_pdr_pps, found[PG_PDR]);
+	double rate = found[PG_NDR] > 0 ? found[PG_NDR] : found[PG_PDR];
+	pg_search_offer(r, rate > 0 ? rate : (double)r->load->search.min_pps);
+	return 0;
+}
+
 static void
 play_scenario_run(struct pg_run *r)
 {
 	r->start_ns = r->ctx->net.now_ns;
+	pg_progress_phase(&r->ctx->progress, "warms up");
 	pg_world_send(r->world, true);
-	(void)wait_scenario_run_for(r, scenario_run_never, r->load->warmup_ms);
+	pg_run_wait_ms(r, r->load->warmup_ms);
 	if (r->load->from_template && take_over(r))
 		return;
+	if (r->load->search.trials && !r->ctx->turns && search_rates(r))
+		return;
+	pg_progress_phase(&r->ctx->progress, "measures");
 	if (r->ctx->turns)
 		measure_scenario_run_turns(r);
 	else
 		measure_scenario_run(r);
+	pg_progress_phase(&r->ctx->progress, "drains");
 	pg_world_send(r->world, false);
 	if (!r->disrupted)
-		(void)wait_scenario_run_for(r, is_drained, r->load->drain_ms);
+		(void)pg_run_wait(r, pg_run_drained, r->load->drain_ms);
 	scenario_run_account(r);
 }
 
@@ -536,9 +573,9 @@ round_end(struct pg_run *r)
 		for (uint32_t s = 0; s < c->nchans; s++)
 			if (r->world->job[j].installed[s] && !r->world->job[j].over)
 				(void)pg_chan_end(&c->chan[s], r->world->job[j].base[s], "");
-	(void)wait_scenario_run_for(r, scenario_run_never, SETTLE_MS);
+	pg_run_wait_ms(r, SETTLE_MS);
 	pg_world_close(r->world);
-	(void)wait_scenario_run_for(r, scenario_run_never, SETTLE_MS);
+	pg_run_wait_ms(r, SETTLE_MS);
 }
 
 static void
@@ -618,6 +655,7 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 	uint64_t t0 = rd_clock_ns(&c->net.clock);
 	*out = (struct pg_result){
 		.name = load->name, .proves = load->proves, .kind = "stateful", .load = load};
+	base_hist_init(&out->latency);
 	if (load->series != c->lab->series) {
 		strlcpy(out->error, "the scenario is for another kind of lab (series)",
 			sizeof out->error);
@@ -627,8 +665,10 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 	/* That may have taken longer than we wait for answers. */
 	c->net.now_ns = rd_clock_ns(&c->net.clock);
 	c->run = &r;
+	pg_progress_begin(&c->progress, load->name);
 	for (uint32_t i = 0; i < load->rounds && !*out->error && !*c->stop; i++)
 		scenario_run_one_round(&r, i + 1 == load->rounds);
+	pg_progress_end(&c->progress);
 	c->run = NULL;
 	c->net.datagram = NULL;
 	json_t *after = before ? pg_stats_read(c->lab) : NULL;

@@ -9,11 +9,13 @@
 #include "driver/idle.h"
 #include "net.h"
 #include "pktgen/load.h"
+#include "progress.h"
 #include "world.h"
 
 #include <signal.h>
 
 #define PG_REASONS_MAX 48
+#define PG_SLOTS       100u /* of measure_ms */
 
 struct pg_reason {
 	char name[96];
@@ -27,6 +29,8 @@ struct pg_verdict {
 	bool failed; /* not ok, and not for want of relayd's counters */
 };
 
+struct pg_trials;
+
 struct pg_result {
 	const char *name, *proves, *kind; /* kind: stateful, stateless */
 	bool passed;
@@ -39,6 +43,9 @@ struct pg_result {
 	struct pg_reason reason[PG_REASONS_MAX];
 	uint32_t nreasons;
 	char why_ended[RELAY_WHY_MAX];
+	struct base_hist latency;  /* of all rounds, ns; stateful ones */
+	uint64_t slot[PG_SLOTS];   /* segments received in each part of measure_ms, all rounds */
+	struct pg_trials *trials;  /* of a search, else NULL; freed by its owner */
 	double seconds;
 	uint32_t rss_kb;
 };
@@ -57,6 +64,7 @@ struct pg_ctx {
 	const volatile sig_atomic_t *stop;
 	struct pg_run *run; /* of now, or NULL */
 	uint64_t chores_ns;
+	struct pg_progress progress;
 	bool turns; /* measure in turns (turns.h) instead of for measure_ms */
 };
 

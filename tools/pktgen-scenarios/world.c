@@ -16,7 +16,6 @@
 #define TX_TURN	  32u		     /* datagrams of one station in a turn */
 #define SOON_NS	  (200 * BASE_US_NS) /* stations with something due that soon are looked at */
 #define COLD_TURN 16u		     /* of the others, in each turn */
-#define BEHIND	  32u		     /* segments a paced sender may catch up */
 
 _Static_assert(STAMP + 8 == PG_PAYLOAD_MIN && PG_HEAD_MAX == PG_PAYLOAD_MIN,
 	       "ids and time stamp are the smallest payload");
@@ -72,8 +71,8 @@ pg_world_token(struct pg_station *s, struct pg_flow *f, uint64_t now_ns)
 		f->starved = true;
 		return false;
 	}
-	if (now_ns - s->pace_ns > BEHIND * w->gap_ns)
-		s->pace_ns = now_ns - BEHIND * w->gap_ns;
+	if (now_ns - s->pace_ns > w->behind * w->gap_ns)
+		s->pace_ns = now_ns - w->behind * w->gap_ns;
 	s->pace_ns += w->gap_ns;
 	return true;
 }
@@ -259,8 +258,8 @@ world_has_room(struct pg_station *s, uint64_t now_ns)
 		return true;
 	if (s->take_ns > now_ns)
 		return false;
-	if (now_ns - s->take_ns > BEHIND * w->take_gap_ns)
-		s->take_ns = now_ns - BEHIND * w->take_gap_ns;
+	if (now_ns - s->take_ns > PG_BEHIND * w->take_gap_ns)
+		s->take_ns = now_ns - PG_BEHIND * w->take_gap_ns;
 	s->take_ns += w->take_gap_ns;
 	return true;
 }
@@ -278,7 +277,7 @@ world_room(void *user, uint32_t path)
 	if (s->take_ns > now)
 		return 0;
 	uint64_t n = (now - s->take_ns) / s->w->take_gap_ns + 1;
-	return n < BEHIND ? (uint32_t)n : BEHIND;
+	return n < PG_BEHIND ? (uint32_t)n : PG_BEHIND;
 }
 
 /* The lane that the segment says it is of, if the labels agree. */

@@ -31,6 +31,7 @@
 #define PG_HEAD_MAX  64u /* bytes of a segment that are its own, the rest is a pattern */
 #define PG_PATHS_MAX 32u /* of one endpoint: relayd's workers, and their successors */
 #define PG_FRAMES    PG_NET_FRAMES
+#define PG_BEHIND    32u /* segments a paced sender or receiver may catch up */
 
 struct pg_lane {
 	uint32_t job, src, dst;
@@ -105,6 +106,7 @@ struct pg_world {
 	struct suci_limits limits[PG_SIDES];
 	uint32_t credit[PG_SIDES];
 	uint64_t gap_ns; /* between segments of one sender; 0: none */
+	uint64_t behind; /* segments a paced sender may catch up */
 	uint64_t take_gap_ns;
 	uint32_t nsenders;
 	bool sending, measuring, no_room;
@@ -114,6 +116,7 @@ struct pg_world {
 	uint64_t last_rx_ns, stall_ns;
 	uint64_t told_ns; /* the last ABORT */
 	struct pg_tally sent, received;
+	uint64_t written_off; /* lost in earlier trials: no window is kept for them */
 	uint64_t wrong_ids, strays, resent, copies, reordered, abandoned;
 	struct base_prng prng;
 	uint32_t weights;
@@ -150,6 +153,8 @@ uint64_t pg_world_held(const struct pg_world *w);
  * do so.  NULL, or what stands in the way. */
 bool pg_world_playable(const struct pg_world *w);
 const char *pg_world_play(struct pg_world *w);
+/* What is under way and was not acknowledged is given up; only when all is quiet. */
+void pg_world_write_off(struct pg_world *w);
 /* A station that knows nothing of what was. */
 void pg_world_restart(struct pg_world *w, uint8_t side, uint32_t i);
 void pg_world_note(struct pg_world *w, uint32_t job, const char *text);

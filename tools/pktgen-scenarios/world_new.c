@@ -435,6 +435,7 @@ pg_world_new(const struct pg_load *load, struct pg_net *net, const struct suci_s
 		goto err_free;
 	for (uint32_t i = 0; i < load->nsizes; i++)
 		w->weights += load->size[i].weight;
+	w->behind = PG_BEHIND;
 	if (load->rate_pps)
 		w->gap_ns = BASE_S_NS * w->nsenders / load->rate_pps;
 	if (load->receiver_pps)

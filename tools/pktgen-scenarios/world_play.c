@@ -236,7 +236,7 @@ send_segments(struct pg_station *s, struct pg_flow *f, uint64_t now)
 	/* As windows of lanes do: what is on the way between the ends is bounded, too. */
 	uint64_t most = 2ull * w->load->window * w->nsenders;
 	while (n < may && n < TX_TURN && pg_net_room(w->net, s->side) &&
-	       w->sent.segments < w->received.segments + most) {
+	       w->sent.segments < w->received.segments + w->written_off + most) {
 		struct rte_mbuf *m = pg_world_token(s, f, now) ? free_frame(w, s->side) : NULL;
 		if (!m)
 			break;
@@ -303,4 +303,16 @@ pg_play_held(const struct pg_world *w)
 				n += pg_player_held(s->flow[f].play->player);
 		}
 	return n;
+}
+
+void
+pg_world_write_off(struct pg_world *w)
+{
+	w->written_off = w->sent.segments - w->received.segments;
+	for (int side = 0; w->playing && side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++) {
+			const struct pg_station *s = &w->station[side][i];
+			for (uint32_t f = 0; s->played && f < s->nflows; f++)
+				pg_player_begin(s->flow[f].play->player);
+		}
 }

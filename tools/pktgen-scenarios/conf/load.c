@@ -299,6 +299,42 @@ read_want(struct pg_want *w, json_t *v, size_t i, const struct bad *b)
 	return 0;
 }
 
+static int
+read_search(struct pg_load *l, json_t *o, const struct bad *b)
+{
+	struct search {
+		json_int_t min_pps, max_pps, loss_ppm, precision_ppm, trials, trial_ms;
+	} s = {1000, 0, 5000, 10000, 3, 500};
+	static const struct pg_key keys[] = {
+		WHOLE(search, min_pps, 1, 100000000),
+		{"max_pps", PG_KEY_WHOLE, true, offsetof(struct search, max_pps), 1, 100000000},
+		WHOLE(search, loss_ppm, 0, 500000),
+		WHOLE(search, precision_ppm, 1000, 500000),
+		WHOLE(search, trials, 1, PG_TRIALS_MAX),
+		WHOLE(search, trial_ms, 10, 600000),
+	};
+	if (!o)
+		return 0;
+	if (pg_keys_read(o, "search", keys, COUNT(keys), &s, b->err, b->max))
+		return -1;
+	if (s.max_pps < s.min_pps)
+		return fail(b, "search.max_pps: %lld is less than min_pps, %lld",
+			    (long long)s.max_pps, (long long)s.min_pps);
+	if (s.trials % 2 == 0)
+		return fail(b, "search.trials: an odd number is wanted: the median decides");
+	if (l->rate_pps || l->nevents || l->rounds > 1)
+		return fail(b, "search: it sets the rate, in one round: without traffic.rate_pps, "
+			       "events and run.rounds");
+	l->search = (struct pg_search_conf){
+		.min_pps = (uint64_t)s.min_pps,
+		.max_pps = (uint64_t)s.max_pps,
+		.loss_ppm = (uint32_t)s.loss_ppm,
+		.precision_ppm = (uint32_t)s.precision_ppm,
+		.trials = (uint32_t)s.trials,
+		.trial_ms = (uint32_t)s.trial_ms};
+	return 0;
+}
+
 /* A player has one frame, and sends nothing a second time. */
 static int
 check_template(const struct pg_load *l, const struct bad *b)
@@ -317,7 +353,7 @@ read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 {
 	struct file {
 		const char *schema, *name, *proves;
-		json_t *world, *traffic, *run, *events, *expect;
+		json_t *world, *traffic, *run, *events, *search, *expect;
 	} f = {.run = NULL};
 #define OBJECT(f, need) {#f, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0}
 	static const struct pg_key keys[] = {
@@ -327,6 +363,7 @@ read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 		OBJECT(world, true),
 		OBJECT(traffic, true),
 		OBJECT(run, false),
+		OBJECT(search, false),
 		{"events", PG_KEY_LIST, false, offsetof(struct file, events), 0, PG_EVENTS_MAX},
 		{"expect", PG_KEY_LIST, true, offsetof(struct file, expect), 1, PG_WANTS_MAX},
 	};
@@ -340,7 +377,8 @@ read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 	if (!*f.proves || strlcpy(l->proves, f.proves, sizeof l->proves) >= sizeof l->proves)
 		return fail(b, "proves: 1 to %zu characters are wanted", sizeof l->proves - 1);
 	if (read_world(l, f.world, b) || read_traffic(l, f.traffic, b) || read_run(l, f.run, b) ||
-	    read_load_events(l, f.events, b) || check_template(l, b))
+	    read_load_events(l, f.events, b) || read_search(l, f.search, b) ||
+	    check_template(l, b))
 		return -1;
 	json_array_foreach(f.expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
 	return 0;

@@ -24,4 +24,7 @@ void base_hist_merge(struct base_hist *into, const struct base_hist *from);
  * clamped to [min, max]); 0 if empty. */
 uint64_t base_hist_quantile(const struct base_hist *h, uint32_t ppm);
 
+/* The largest value that bucket b counts. */
+uint64_t base_hist_upper(uint32_t b);
+
 #endif

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pktgen/search.h"
+
 #include <jansson.h>
 
 #define PG_SIZES_MAX	  8
@@ -87,6 +89,8 @@ struct pg_event {
 	X(undrained, "segments in custody when the run gave up waiting")                           \
 	X(abandoned,                                                                               \
 	  "segments that an end of the generator had under way when its path went down")           \
+	X(ndr_pps, "no-drop rate that a search found, segments a second; 0: none")                \
+	X(pdr_pps, "partial-drop rate that a search found; 0: none")                               \
 	X(unnamed, "lost, beyond what was abandoned and what relayd dropped by name; needs stats") \
 	X(relay_drops, "what relayd dropped, all reasons but refusals; needs stats")
 enum pg_measure {
@@ -139,6 +143,7 @@ struct pg_load {
 	/* run */
 	uint32_t warmup_ms, measure_ms, drain_ms, rounds;
 	bool may_end; /* jobs may end on the way: what is lost then is no fault */
+	struct pg_search_conf search;
 	struct pg_event event[PG_EVENTS_MAX];
 	uint32_t nevents;
 	struct pg_want want[PG_WANTS_MAX];
