@@ -115,7 +115,7 @@ install-docs:
 
 .PHONY: install-man
 install-man:
-	@for s in 1 3 7 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
+	@for s in 1 3 5 7 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
 		install -m 644 doc/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
 
 ## uninstall     remove what install puts under DESTDIR/PREFIX

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every program that is installed has a man page that formats, and it names every option of
-# --help; --help and --version succeed.  relayctl's, with its commands: relayctl-help.sh.
+# --help and says the exit status; --help and --version succeed.  relayctl's, with its commands:
+# relayctl-help.sh.
 # timeout: 60
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -25,6 +26,7 @@ for program in "$B"/bin/*; do
 	for o in $(grep -oE -- '(^|[ ,[|])--?[a-z][a-z-]*' <<<"$help" | grep -oE -- '-.*' | sort -u); do
 		grep -qE -- "(^|[^a-z-])$o([^a-z-]|\$)" <<<"$plain" || WHY+="$o is not in the page "
 	done
+	grep -q "^\.SH EXIT STATUS" "$page" || [[ $page == */mpicc.1 ]] || WHY+="no EXIT STATUS in the page "
 	if command -v man >/dev/null; then
 		WHY+=$(LC_ALL=C MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null | head -3)
 	fi
