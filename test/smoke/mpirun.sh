@@ -89,13 +89,21 @@ pass "whole lines through a pipe, as much as somebody reads"
 	cores=$(lscpu -p=CORE,SOCKET | grep -v '^#' | sort -u | wc -l)
 	gives 0 --bind-to none -n 2 sh -c 'taskset -cp $$'
 	[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 1 ] || fail "--bind-to none binds"
-	gives 2 --bind-to nothing -n 2 true && says "neither core nor none"
+	gives 2 --bind-to nothing -n 2 true && says "is not core, l3, numa, socket or none"
 	gives 1 --bind-to core -n $((cores + 1)) true && says "but $cores cores"
 	if [ "$cores" -gt 1 ]; then
 		gives 0 --bind-to core -n 2 sh -c 'taskset -cp $$'
 		[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 2 ] || fail "two ranks on one core"
 		gives 0 --bind-to core -n 2 "$B/test/mpi/p2p" && says "ok,"
 	fi
+	sockets=$(lscpu -p=SOCKET | grep -v '^#' | sort -u | wc -l)
+	for part in l3 numa socket; do
+		gives 0 --report-bindings --bind-to $part -n $((cores + 1)) sh -c 'taskset -cp $$'
+		grep -q '^mpirun: rank 0 is bound to CPUs 0' "$WORK/out" || fail "--bind-to $part: is not reported"
+		[ "$(grep -c 'is bound' "$WORK/out")" -eq $((cores + 1)) ] || fail "--bind-to $part: not all are reported"
+	done
+	[ "$(sed -n 's/.*affinity list: //p' "$WORK/out" | sort -u | wc -l)" -eq "$sockets" ] || fail "--bind-to socket"
+	gives 0 --report-bindings --bind-to none -n 2 true && says "rank 1 is not bound: CPUs 0"
 	gives 0 -n $((cores + 1)) sh -c 'taskset -cp $$'
 	[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 1 ] || fail "more ranks than cores are bound"
 }

@@ -6,7 +6,11 @@
  * else runs now.  Other jobs
  * of this machine would be given the same ones: who binds holds a name per core (an abstract
  * socket, which goes with the process) while its job runs, and takes only cores whose name is
- * free.  Hardware threads of one core stay together. */
+ * free.  Hardware threads of one core stay together.
+ *
+ * With --bind-to l3, numa or socket ranks are dealt to those in blocks, several to one if there are
+ * more of them; nobody has one alone, so no name is held. */
+#include "domain.h"
 #include "mpirun.h"
 
 #include <sched.h>
@@ -18,31 +22,15 @@
 #include <unistd.h>
 
 static struct {
-	cpu_set_t core[CPU_SETSIZE]; /* hardware threads of each */
+	cpu_set_t core[CPU_SETSIZE]; /* hardware threads of each; or of an L3, node, socket */
 	int claim[CPU_SETSIZE];	     /* socket, -1: none */
 	uint32_t cores, ranks;
 	bool bound, one; /* one: a single core each */
 } g;
 
-/* The lowest hardware thread of the core of cpu. */
-static unsigned
-first_sibling(unsigned cpu)
-{
-	char path[96];
-	unsigned first = cpu;
-
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
-		 cpu);
-	FILE *f = fopen(path, "re");
-	if (f && fscanf(f, "%u", &first) != 1)
-		first = cpu;
-	if (f)
-		fclose(f);
-	return first;
-}
-
+/* The threads this process may use, by core or by a larger part. */
 static void
-find_cores(void)
+find_domains(enum mpirun_domain kind)
 {
 	static unsigned key[CPU_SETSIZE];
 	cpu_set_t mine;
@@ -53,7 +41,7 @@ find_cores(void)
 		if (!CPU_ISSET(cpu, &mine))
 			continue;
 		uint32_t c = 0;
-		unsigned first = first_sibling(cpu);
+		unsigned first = mpirun_domain_of("/sys", cpu, kind);
 		while (c < g.cores && key[c] != first)
 			c++;
 		if (c == g.cores) {
@@ -123,13 +111,70 @@ give_up_claims(void)
 			close(g.claim[c]);
 }
 
-bool
-mpirun_bind_plan(const struct mpirun_options *o)
+/* "0-3,8": threads of a set. */
+static void
+print_set(const cpu_set_t *set, char *out, size_t max)
 {
-	if (o->bind == MPIRUN_BIND_NONE || (o->bind == MPIRUN_BIND_AUTO && o->nranks == 1))
-		return true;
-	find_cores();
-	g.ranks = o->nranks;
+	size_t len = 0;
+	*out = '\0';
+	for (unsigned from = 0; from < CPU_SETSIZE; from++) {
+		unsigned to = from;
+		if (!CPU_ISSET(from, set))
+			continue;
+		while (to + 1 < CPU_SETSIZE && CPU_ISSET(to + 1, set))
+			to++;
+		int n = snprintf(out + len, max - len, to > from ? "%s%u-%u" : "%s%u",
+				 len ? "," : "", from, to);
+		if (n < 0 || (size_t)n >= max - len)
+			return; /* as many as the line holds */
+		len += (size_t)n;
+		from = to;
+	}
+}
+
+static void
+set_of_rank(uint32_t rank, cpu_set_t *set)
+{
+	uint64_t first = g.one ? rank : (uint64_t)rank * g.cores / g.ranks;
+	uint64_t end = g.one ? rank + 1 : ((uint64_t)rank + 1) * g.cores / g.ranks;
+	if (end <= first) /* more ranks than parts of the machine */
+		end = first + 1;
+	CPU_ZERO(set);
+	for (uint64_t c = first; c < end; c++)
+		CPU_OR(set, set, &g.core[c]);
+}
+
+static void
+report_bindings(uint32_t nranks)
+{
+	char text[512];
+	cpu_set_t set;
+	for (uint32_t r = 0; r < nranks; r++) {
+		if (g.bound)
+			set_of_rank(r, &set);
+		else if (sched_getaffinity(0, sizeof set, &set) != 0)
+			return;
+		print_set(&set, text, sizeof text);
+		mpirun_say(g.bound ? "rank %u is bound to CPUs %s"
+				   : "rank %u is not bound: CPUs %s",
+			   r, text);
+	}
+}
+
+/* A part of the machine for each rank, which others may use, too. */
+static void
+plan_domains(const struct mpirun_options *o)
+{
+	find_domains(o->bind == MPIRUN_BIND_L3	   ? MPIRUN_L3
+		     : o->bind == MPIRUN_BIND_NUMA ? MPIRUN_NUMA
+						   : MPIRUN_SOCKET);
+	g.bound = g.cores > 0;
+}
+
+static bool
+plan_cores(const struct mpirun_options *o)
+{
+	find_domains(MPIRUN_CORE);
 	g.one = o->bind == MPIRUN_BIND_CORE;
 	if (g.one && g.cores < o->nranks) {
 		mpirun_say("--bind-to core: %u ranks, but %u cores; --bind-to none leaves it to "
@@ -149,6 +194,22 @@ mpirun_bind_plan(const struct mpirun_options *o)
 	return true;
 }
 
+bool
+mpirun_bind_plan(const struct mpirun_options *o)
+{
+	g.ranks = o->nranks;
+	if (o->bind == MPIRUN_BIND_AUTO || o->bind == MPIRUN_BIND_CORE) {
+		/* One rank alone has the machine. */
+		if ((o->bind == MPIRUN_BIND_CORE || o->nranks > 1) && !plan_cores(o))
+			return false;
+	} else if (o->bind != MPIRUN_BIND_NONE) {
+		plan_domains(o);
+	}
+	if (o->report)
+		report_bindings(o->nranks);
+	return true;
+}
+
 void
 mpirun_bind_me(uint32_t rank)
 {
@@ -156,11 +217,7 @@ mpirun_bind_me(uint32_t rank)
 
 	if (!g.bound)
 		return;
-	uint32_t first = g.one ? rank : (uint32_t)((uint64_t)rank * g.cores / g.ranks);
-	uint32_t end = g.one ? rank + 1 : (uint32_t)(((uint64_t)rank + 1) * g.cores / g.ranks);
-	CPU_ZERO(&set);
-	for (uint32_t c = first; c < end; c++)
-		CPU_OR(&set, &set, &g.core[c]);
+	set_of_rank(rank, &set);
 	if (sched_setaffinity(0, sizeof set, &set) != 0)
 		mpirun_say("rank %u cannot be bound; it runs anywhere", rank);
 }

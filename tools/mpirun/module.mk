@@ -1,6 +1,8 @@
 # mpirun and mpiexec: one program.
 $(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c,names base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
 
+$(call unit,test_mpirun_domain,test/unit/test_mpirun_domain.c tools/mpirun/domain.c,base)
+
 ALL_EXTRA += $(B)/bin/mpiexec
 $(B)/bin/mpiexec: $(B)/bin/mpirun
 	$(Q)ln -sf mpirun $@

@@ -65,9 +65,13 @@ words_for_srun(const struct mpirun_options *o, char **argv)
 	}
 	if (app->wdir)
 		argv[n++] = mpirun_joined("--chdir=", app->wdir);
-	if (o->bind != MPIRUN_BIND_AUTO)
-		argv[n++] = mpirun_joined("--cpu-bind=",
-					  o->bind == MPIRUN_BIND_CORE ? "cores" : "none");
+	/* srun has no word for a cache: its local domains are the nodes of memory. */
+	static const char *const parts[] = {"", "cores", "none", "none", "ldoms", "sockets"};
+	char bind[32];
+	snprintf(bind, sizeof bind, "%s%s%s", o->report ? "verbose" : "",
+		 o->report && *parts[o->bind] ? "," : "", parts[o->bind]);
+	if (*bind)
+		argv[n++] = mpirun_joined("--cpu-bind=", bind);
 	if (o->label)
 		argv[n++] = mpirun_joined("--label", "");
 	if (o->who)

@@ -31,7 +31,15 @@ struct mpirun_options {
 	bool verbose;
 	bool keep_going; /* a rank that dies does not end the others */
 	uint32_t usize;	 /* ranks there may be at once, with those that ranks start; 0: not said */
-	enum { MPIRUN_BIND_AUTO, MPIRUN_BIND_CORE, MPIRUN_BIND_NONE } bind;
+	enum {
+		MPIRUN_BIND_AUTO,
+		MPIRUN_BIND_CORE,
+		MPIRUN_BIND_NONE,
+		MPIRUN_BIND_L3,
+		MPIRUN_BIND_NUMA,
+		MPIRUN_BIND_SOCKET,
+	} bind;
+	bool report; /* say which CPUs each rank has */
 	bool hosts;	 /* other machines are named: not for us */
 	const char *who; /* -host, or -hostfile; NULL: not said */
 	bool who_is_file;

@@ -15,9 +15,12 @@ static const char usage_text[] =
 	"  -x NAME[=VALUE], -env NAME VALUE\n"
 	"                         environment of the ranks; -genv NAME VALUE of all programs\n"
 	"  -wdir DIR              the folder the ranks run in\n"
-	"  --bind-to core|none    give every rank a core of its own, or leave that to the system;\n"
+	"  --bind-to core|l3|numa|socket|none\n"
+	"                         give every rank a core of its own; deal ranks to the caches,\n"
+	"                         nodes or sockets; or leave it to the system;\n"
 	"                         default: a share of the cores each, if there are as many as\n"
-	"                         ranks and nothing else runs on them (MPIRUN_BIND=core|none)\n"
+	"                         ranks and nothing else runs on them (MPIRUN_BIND)\n"
+	"  --report-bindings      say which CPUs each rank has\n"
 	"  -l, --label, --tag-output\n"
 	"                         [rank] before every line they print\n"
 	"  --keep-going           the death of a rank does not end the others; what has to do "
@@ -204,17 +207,25 @@ skip_ignored(struct parser *p, const char *w)
 static void
 bind_to(struct mpirun_options *o, const char *what)
 {
-	/* Larger than a core: the system keeps to them by itself. */
-	static const char *const large[] = {"none",  "socket",	"package", "numa",
-					    "board", "l1cache", "l2cache", "l3cache"};
+	/* The system keeps to a board by itself; the small caches are a core's. */
+	static const struct {
+		const char *word;
+		int bind;
+	} parts[] = {
+		{"none", MPIRUN_BIND_NONE},	{"board", MPIRUN_BIND_NONE},
+		{"l1cache", MPIRUN_BIND_NONE},	{"l2cache", MPIRUN_BIND_NONE},
+		{"l3", MPIRUN_BIND_L3},		{"l3cache", MPIRUN_BIND_L3},
+		{"numa", MPIRUN_BIND_NUMA},	{"socket", MPIRUN_BIND_SOCKET},
+		{"package", MPIRUN_BIND_SOCKET},
+	};
 	static const char overload[] = ":overload-allowed";
 	size_t len = strcspn(what, ":");
 	const char *more = what + len;
 
-	for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
-		if (strlen(large[i]) == len && memcmp(large[i], what, len) == 0 &&
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (strlen(parts[i].word) == len && memcmp(parts[i].word, what, len) == 0 &&
 		    (!*more || strcmp(more, overload) == 0)) {
-			o->bind = MPIRUN_BIND_NONE;
+			o->bind = parts[i].bind;
 			return;
 		}
 	}
@@ -226,7 +237,7 @@ bind_to(struct mpirun_options *o, const char *what)
 	else if (len && strcmp(more, overload) == 0)
 		o->bind = MPIRUN_BIND_AUTO; /* if there are as many */
 	else
-		mpirun_fail("--bind-to '%s' is neither core nor none", what);
+		mpirun_fail("--bind-to '%s' is not core, l3, numa, socket or none", what);
 }
 
 static uint32_t
@@ -284,9 +295,10 @@ options_option(struct parser *p)
 	} else if (options_is(w, "-show") || options_is(w, "-dry-run")) {
 		p->o->show = true;
 	} else if (options_is(w, "-v") || options_is(w, "-verbose") ||
-		   options_is(w, "-report-bindings") || options_is(w, "-display-map") ||
-		   options_is(w, "-display-allocation")) {
+		   options_is(w, "-display-map") || options_is(w, "-display-allocation")) {
 		p->o->verbose = true;
+	} else if (options_is(w, "-report-bindings")) {
+		p->o->report = true;
 	} else if (options_is(w, "-h") || options_is(w, "-help")) {
 		fputs(usage_text, stdout);
 		exit(0);
