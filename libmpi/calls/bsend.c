@@ -161,8 +161,8 @@ impl_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 	struct lmpi_p2p a;
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
-	if (rc == LMPI_P2P_SPECIAL)
-		return lmpi_p2p_send_special(&a); /* it is copied anyway */
+	if (rc == LMPI_P2P_SPECIAL) /* it is copied anyway */
+		return impl_Send(buf, count, datatype, dest, tag, comm);
 	return rc || dest == MPI_PROC_NULL ? rc : lmpi_bsend(&a, NULL);
 }
 

@@ -10,7 +10,7 @@
 #include "mpisp.h"
 #include "spx.h"
 
-static int
+static __attribute__((cold, noinline)) int
 bad_rank(const char *what, int rank, const struct lmpi_comm *comm)
 {
 	return lmpi_error(MPI_ERR_RANK, "%s %d is not a rank of %s, which has %d processes", what,
@@ -18,7 +18,8 @@ bad_rank(const char *what, int rank, const struct lmpi_comm *comm)
 			  lmpi_comm_peers(comm));
 }
 
-static int
+/* On the way of every message: special ranks must not cost it its place there. */
+static inline __attribute__((always_inline)) int
 buffer_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
 	int rc = lmpi_check_count(count);
@@ -33,7 +34,7 @@ buffer_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype d
 }
 
 /* Also for a special rank. */
-static __attribute__((cold)) int
+static __attribute__((cold, noinline)) int
 special_buffer(int rc, struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
 	if (rc != LMPI_P2P_SPECIAL)
@@ -42,7 +43,7 @@ special_buffer(int rc, struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI
 	return rc ? rc : LMPI_P2P_SPECIAL;
 }
 
-static int
+static __attribute__((cold, noinline)) int
 bad_tag(int tag, bool any)
 {
 	return lmpi_error(MPI_ERR_TAG, "tag %d is %s between 0 and %d (MPI_TAG_UB)", tag,
@@ -50,7 +51,7 @@ bad_tag(int tag, bool any)
 }
 
 /* A rank that is none of the communicator's. */
-static __attribute__((cold)) int
+static __attribute__((cold, noinline)) int
 take_special(struct lmpi_p2p *a, const char *what, int rank, int special, int tag)
 {
 	bool any = special == MPISP_CLUSTER_IN;
@@ -73,13 +74,24 @@ lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Dat
 	if (rc)
 		return rc;
 	if ((dest < 0 || dest >= lmpi_comm_peers(a->comm)) && dest != MPI_PROC_NULL)
-		return special_buffer(take_special(a, "dest", dest, MPISP_CLUSTER_OUT, tag), a, buf,
-				      count, datatype);
+		return dest == MPISP_CLUSTER_OUT ? LMPI_P2P_SPECIAL
+						 : bad_rank("dest", dest, a->comm);
 	if (tag < 0 || tag > lmpi_world.tag_ub)
 		return bad_tag(tag, false);
 	a->peer = dest;
 	a->tag = tag;
 	return buffer_args(a, buf, count, datatype);
+}
+
+__attribute__((cold, noinline)) int
+lmpi_p2p_special_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count,
+			   MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	int rc = lmpi_comm_get(comm, &a->comm);
+
+	return rc ? rc
+		  : special_buffer(take_special(a, "dest", dest, MPISP_CLUSTER_OUT, tag), a, buf,
+				   count, datatype);
 }
 
 int
@@ -112,14 +124,14 @@ lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype 
 /* ---- special ranks: messages of a frame */
 
 __attribute__((cold)) int
-lmpi_p2p_refuse_special(int rc, const struct lmpi_p2p *a)
+lmpi_p2p_refuse_special(int rc, int rank)
 {
 	if (rc != LMPI_P2P_SPECIAL)
 		return rc;
 	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
 			  "%s is not for this call: use MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv, "
 			  "MPI_Sendrecv or MPI_Probe",
-			  a->peer == MPISP_CLUSTER_IN ? "MPISP_CLUSTER_IN" : "MPISP_CLUSTER_OUT");
+			  rank == MPISP_CLUSTER_IN ? "MPISP_CLUSTER_IN" : "MPISP_CLUSTER_OUT");
 }
 
 static void
@@ -159,7 +171,7 @@ lmpi_p2p_probe_special(const struct lmpi_p2p *a, bool must, int *flag, MPI_Statu
 	return rc;
 }
 
-static __attribute__((cold)) int
+static __attribute__((cold, noinline)) int
 start_special(struct lmpi_request *r)
 {
 	struct lmpi_p2p a = lmpi_p2p_of(r);
@@ -361,6 +373,16 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 	return e.error ? report_recv(&e, a) : MPI_SUCCESS;
 }
 
+static __attribute__((cold, noinline)) int
+send_to_special(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+		MPI_Comm comm)
+{
+	struct lmpi_p2p a;
+	int rc = lmpi_p2p_special_send_args(&a, buf, count, datatype, dest, tag, comm);
+
+	return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_send_special(&a) : rc;
+}
+
 static int
 send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	      MPI_Comm comm, enum lmpi_send_mode mode)
@@ -370,7 +392,9 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
 	if (rc || dest == MPI_PROC_NULL)
-		return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_send_special(&a) : rc;
+		return rc == LMPI_P2P_SPECIAL
+			       ? send_to_special(buf, count, datatype, dest, tag, comm)
+			       : rc;
 	rc = lmpi_piece_make(&p, &a, LMPI_PIECE_SEND);
 	if (rc || lmpi_p2p_send_whole(&a, &p, mode))
 		return rc;

@@ -21,9 +21,13 @@ int lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI
 		       int dest, int tag, MPI_Comm comm);
 int lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype,
 		       int source, int tag, MPI_Comm comm);
-/* What these say of a special rank (mpisp.h): all of *a is filled in; the caller goes on with what
- * is below, or refuses. */
+/* What these say of a special rank (mpisp.h): but for sends all of *a is filled in; the caller goes
+ * on with what is below, or refuses. */
 #define LMPI_P2P_SPECIAL (-1)
+/* lmpi_p2p_send_args() fills in nothing then, which keeps *a of ordinary sends in registers; this
+ * does, and says LMPI_P2P_SPECIAL or what is wrong. */
+int lmpi_p2p_special_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count,
+			       MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 /* Without the buffer: probes. */
 int lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm);
 
@@ -32,7 +36,7 @@ int lmpi_p2p_send_special(const struct lmpi_p2p *a);
 int lmpi_p2p_recv_special(const struct lmpi_p2p *a, MPI_Status *status);
 int lmpi_p2p_probe_special(const struct lmpi_p2p *a, bool must, int *flag, MPI_Status *status);
 /* rc, or for LMPI_P2P_SPECIAL an error: this call does not know special ranks. */
-int lmpi_p2p_refuse_special(int rc, const struct lmpi_p2p *a);
+int lmpi_p2p_refuse_special(int rc, int rank);
 
 /* The bytes of a message in one piece: the user's memory or a copy. */
 struct lmpi_piece {

@@ -29,9 +29,12 @@ send_message_request(const void *buf, MPI_Count count, MPI_Datatype datatype, in
 	struct lmpi_piece p = {0};
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
-	if (rc == LMPI_P2P_SPECIAL)
-		return begin_message_request(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent),
-					     request);
+	if (rc == LMPI_P2P_SPECIAL) {
+		rc = lmpi_p2p_special_send_args(&a, buf, count, datatype, dest, tag, comm);
+		if (rc == LMPI_P2P_SPECIAL)
+			return begin_message_request(
+				lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent), request);
+	}
 	if (rc)
 		return rc;
 	if (!persistent && dest != MPI_PROC_NULL && !lmpi_world.any_foreign)
@@ -243,9 +246,9 @@ impl_Isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, 
 	int rc = lmpi_p2p_send_args(&s, sendbuf, sendcount, sendtype, dest, sendtag, comm);
 
 	if (rc)
-		return lmpi_p2p_refuse_special(rc, &s);
+		return lmpi_p2p_refuse_special(rc, dest);
 	rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
-	return rc ? lmpi_p2p_refuse_special(rc, &r) : isendrecv(&s, &r, false, request);
+	return rc ? lmpi_p2p_refuse_special(rc, source) : isendrecv(&s, &r, false, request);
 }
 
 int
@@ -256,7 +259,7 @@ impl_Isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int de
 	int rc = lmpi_p2p_send_args(&s, buf, count, datatype, dest, sendtag, comm);
 
 	if (rc)
-		return lmpi_p2p_refuse_special(rc, &s);
+		return lmpi_p2p_refuse_special(rc, dest);
 	rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
-	return rc ? lmpi_p2p_refuse_special(rc, &r) : isendrecv(&s, &r, true, request);
+	return rc ? lmpi_p2p_refuse_special(rc, source) : isendrecv(&s, &r, true, request);
 }

@@ -349,7 +349,7 @@ impl_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype d
 	(void)info;
 	if (rc == MPI_SUCCESS)
 		rc = check_partitioned(&a, partitions, count, &a.count);
-	return rc ? lmpi_p2p_refuse_special(rc, &a)
+	return rc ? lmpi_p2p_refuse_special(rc, dest)
 		  : init_partitioned(&a, partitions, true, request);
 }
 
@@ -363,7 +363,7 @@ impl_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatyp
 	(void)info;
 	if (rc == MPI_SUCCESS)
 		rc = check_partitioned(&a, partitions, count, &a.count);
-	return rc ? lmpi_p2p_refuse_special(rc, &a)
+	return rc ? lmpi_p2p_refuse_special(rc, source)
 		  : init_partitioned(&a, partitions, false, request);
 }
 

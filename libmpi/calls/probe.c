@@ -117,7 +117,7 @@ mprobe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Message *me
 	int rc = lmpi_p2p_probe_args(&a, source, tag, comm);
 
 	if (rc)
-		return lmpi_p2p_refuse_special(rc, &a);
+		return lmpi_p2p_refuse_special(rc, source);
 	*flag = 1;
 	if (source == MPI_PROC_NULL) {
 		*message = MPI_MESSAGE_NO_PROC;
