@@ -311,9 +311,12 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 		return;
 	}
 	char why[SUCI_TEXT_MAX] = "";
-	if (ep->ops->accept(ep->user, from, b->hello, b->hello_len, why)) {
+	int verdict = ep->ops->accept(ep->user, from, b->hello, b->hello_len, why);
+	if (verdict) {
 		why[SUCI_TEXT_MAX - 1] = 0;
-		turn_away(ep, from, b, SUCI_DOWN_REFUSED, why, now_ns);
+		ep->count.drop_later += verdict == SUCI_LATER;
+		if (verdict != SUCI_LATER)
+			turn_away(ep, from, b, SUCI_DOWN_REFUSED, why, now_ns);
 		if (made)
 			suci_path_unmake(ep, p); /* nobody has heard of it */
 		return;

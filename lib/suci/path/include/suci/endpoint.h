@@ -150,9 +150,11 @@ enum suci_verdict {
 		       */
 };
 
+#define SUCI_LATER 1
 struct suci_ops {
-	/* An OPEN with a valid cookie came in.  Return 0 to accept, else the
-	 * peer gets CLOSE with the text written to why (NUL-terminated). */
+	/* An OPEN with a valid cookie came in.  Return 0 to accept, SUCI_LATER to say nothing (the
+	 * peer repeats it), else the peer gets CLOSE with the text written to why
+	 * (NUL-terminated). */
 	int (*accept)(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 		      char why[SUCI_TEXT_MAX]);
 	/* hello is the peer's hello data: in OPEN or in ACCEPT. */
@@ -363,6 +365,7 @@ struct suci_config {
 	X(drop_part, "part of a segment, out of range or of another length")    \
 	X(drop_part_room, "part of a segment, and no place or buffer for it")   \
 	X(drop_rejected, "upper layer found the segment bad")                   \
+	X(drop_later, "OPEN that is to come again")                             \
 	X(drop_paths, "OPEN, and all paths are in use")                         \
 	X(paths_opened, "paths that came up")                                   \
 	X(paths_closed, "paths that went down")
