@@ -34,6 +34,7 @@ include lib/mmp/lanes/module.mk
 include lib/door/module.mk
 include lib/relayproto/module.mk
 include lib/relayset/module.mk
+include lib/pathpool/module.mk
 include lib/ft/module.mk
 include lib/quorum/module.mk
 include lib/sp/module.mk

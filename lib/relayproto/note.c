@@ -26,6 +26,11 @@ encode_body(const struct relay_note *n, struct base_writer *w)
 		base_write_be32(w, n->first);
 		base_write_be32(w, n->count);
 		return;
+	case RELAY_NOTE_REST:
+		base_write_be32(w, n->token);
+		base_write_be32(w, n->say);
+		base_write_be32(w, n->number);
+		return;
 	case RELAY_NOTE_LOST:
 		base_write_be32(w, n->ipv4);
 		base_write_be16(w, n->port);
@@ -76,6 +81,11 @@ relay_note_decode(const void *in, size_t len, struct relay_note *out)
 		n.count = base_read_be32(&r);
 		if (n.count > UINT32_MAX - n.first)
 			return RELAYPROTO_ERR_MALFORMED;
+		break;
+	case RELAY_NOTE_REST:
+		n.token = base_read_be32(&r);
+		n.say = base_read_be32(&r);
+		n.number = base_read_be32(&r);
 		break;
 	case RELAY_NOTE_LOST:
 		n.ipv4 = base_read_be32(&r);

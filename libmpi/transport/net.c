@@ -126,6 +126,9 @@ open_direct(struct lmpi_peer *peer)
 {
 	if (lmpi_route[peer->world].door)
 		return lmpi_net_open_lane(peer, UINT32_MAX);
+	if (net.pool)
+		return pathpool_may_send(net.pool, peer->world, eng.now_ns) &&
+		       lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
 	int err = lmpi_net_open_path(peer->world);
 	if (err) {
 		lmpi_fail("cannot open a path to rank %u: %s", peer->world, suci_strerror(err));
@@ -137,12 +140,13 @@ open_direct(struct lmpi_peer *peer)
 static bool
 lane_ready(struct lmpi_peer *peer)
 {
-	if (lmpi_route[peer->world].has_lane)
+	if (lmpi_route[peer->world].has_lane && !net.pool)
 		return true;
 	if (!lmpi_speaks_impi(peer))
 		return open_direct(peer);
 	/* Its segments are cut for the relays that are there: one must be. */
-	return relayset_any_up(net.relays) && lmpi_net_open_lane(peer, UINT32_MAX);
+	return lmpi_route[peer->world].has_lane ||
+	       (relayset_any_up(net.relays) && lmpi_net_open_lane(peer, UINT32_MAX));
 }
 
 bool
@@ -229,6 +233,8 @@ lmpi_net_poll(uint64_t now_ns)
 	bool moved = suci_udp_poll(net.udp, now_ns);
 	lmpi_relays_turn(now_ns);
 	lmpi_doors_turn(now_ns);
+	if (net.pool)
+		pathpool_turn(net.pool, now_ns);
 	if (now_ns >= net.strangers_due_ns)
 		lmpi_net_miss_strangers();
 	return moved;
@@ -314,5 +320,7 @@ lmpi_net_expiry_ns(void)
 		return BASE_NEVER_NS;
 	uint64_t due = base_min_ns(suci_expiry_ns(net.ep), net.strangers_due_ns);
 	due = base_min_ns(due, lmpi_doors_expiry_ns());
+	if (net.pool)
+		due = base_min_ns(due, pathpool_expiry(net.pool));
 	return base_min_ns(due, relayset_expiry_ns(net.relays));
 }

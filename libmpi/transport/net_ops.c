@@ -28,6 +28,8 @@ block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, siz
 	(void)user, (void)now_ns;
 	if (__builtin_expect(rank & LANE_TALK, 0))
 		return lmpi_talk_block_begin(lane, bytes);
+	if (net.pool)
+		pathpool_heard(net.pool, rank);
 	return lmpi_lanes_begin(&eng, &eng.peer[rank], bytes, first, first_len);
 }
 
@@ -194,6 +196,8 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	const char *sep = text && *text ? ": " : "";
 	struct lmpi_route *r = &lmpi_route[use];
 	r->path = UINT32_MAX;
+	if (lmpi_pool_down(use, why))
+		return;
 	/* Nobody takes leave before all have met to end the job, so who does has got
 	 * all that was sent, our last message included, acknowledged or not. */
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED && !lmpi_outlive))
@@ -290,6 +294,9 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 		wrong = not_mine;
 	if (wrong)
 		snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
+	else if (net.pool && h.kind == RELAY_HELLO_PROCESS &&
+		 !pathpool_may_come(net.pool, slot_of_hello(&h), eng.now_ns))
+		return SUCI_LATER;
 	return wrong ? -1 : 0;
 }
 
@@ -330,14 +337,18 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 		net.dirty |= taken;
 		return;
 	}
-	if (!incoming || !known || use != USE_NONE)
-		return;
-	/* accept_path() has checked it. */
-	uint32_t slot = h.kind == RELAY_HELLO_PROCESS ? slot_of_hello(&h) : UINT32_MAX;
-	if (slot != UINT32_MAX && !eng.peer[slot].lost) {
+	uint32_t slot = use;
+	if (use == USE_NONE) {
+		/* accept_path() has checked it. */
+		bool process = incoming && known && h.kind == RELAY_HELLO_PROCESS;
+		slot = process ? slot_of_hello(&h) : UINT32_MAX;
+		if (slot == UINT32_MAX || eng.peer[slot].lost)
+			return;
 		net.path_use[path] = slot;
 		lmpi_route[slot].path = path;
 	}
+	if (net.pool && slot < lmpi_world.slots)
+		pathpool_up(net.pool, slot);
 }
 
 static void
@@ -364,13 +375,15 @@ note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t no
 {
 	struct relay_note n;
 
+	uint32_t use = net.path_use[path];
+
 	(void)user, (void)now_ns;
 	if (len > 0 && *(const uint8_t *)bytes == RELAY_NOTE_DOOR) {
 		lmpi_doors_note(path, bytes, len);
 		return;
 	}
-	if (eng.closing || relay_note_decode(bytes, len, &n))
-		return;
+	if (relay_note_decode(bytes, len, &n) || (eng.closing && n.type != RELAY_NOTE_REST))
+		return; /* who is still at work may need the place */
 	switch ((enum relay_note_type)n.type) {
 	case RELAY_NOTE_LIGHT:
 		note_light(path, bytes, len);
@@ -389,6 +402,9 @@ note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t no
 		if (n.label_base == LMPI_LABEL_BASE)
 			lmpi_fail_as(relay_text_status(n.text), "the job was ended: %s",
 				     n.text[0] ? n.text : "no reason given");
+		break;
+	case RELAY_NOTE_REST:
+		lmpi_pool_note(use, &n);
 		break;
 	case RELAY_NOTE_LEAVE:
 	case RELAY_NOTE_PING:

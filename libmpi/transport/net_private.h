@@ -2,6 +2,7 @@
  *   net.c       packets and lanes, turns
  *   net_ops.c   what Suci tells us
  *   net_setup.c socket, endpoint, closing
+ *   net_pool.c  the bound on direct paths (LIBMPI_PATHS_MAX)
  *   relays.c    the relays of my cluster and the groups of lanes over them */
 #ifndef LMPI_NET_PRIVATE_H
 #define LMPI_NET_PRIVATE_H
@@ -11,6 +12,7 @@
 
 #include "base/arena.h"
 #include "driver/suci_udp.h"
+#include "pathpool/pathpool.h"
 #include "relayset/relayset.h"
 #include "suci/lane.h"
 
@@ -31,6 +33,7 @@ struct lmpi_net_state {
 	struct suci *ep;
 	struct suci_lanes *lanes;
 	void *ep_mem, *lanes_mem;
+	struct pathpool *pool; /* of direct paths; NULL: there may be one to every process */
 	struct relayset *relays;
 	struct relayset_limits relays_limits;
 	bool relays_outside;		  /* they are other clusters: the own one has none */
@@ -50,7 +53,8 @@ extern struct lmpi_net_state lmpi_net;
 extern const struct suci_lane_ops lmpi_net_ops;
 /* Open the lane pair to peer unless it is there, over path, or to a remote process over the
  * relays.  false: job failing. */
-/* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*. */
+/* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*.  The
+ * pool is not asked. */
 int lmpi_net_open_path(uint32_t world);
 /* What the hello of a path between that process and this one proves, to whoever has that label. */
 uint64_t lmpi_net_hello_token(uint32_t world, uint32_t label);
@@ -87,6 +91,14 @@ void lmpi_talk_block_data(void *block, uint64_t offset, const uint8_t *data, siz
 void lmpi_talk_block_end(void *block);
 void lmpi_talk_block_done(uint32_t lane, uint64_t cookie);
 void lmpi_talk_lane_down(uint32_t lane);
+
+/* --- net_pool.c; what is told of a path is heeded only if there is a pool */
+/* false: no memory. */
+bool lmpi_pool_make(uint32_t peers_max, uint32_t paths_max);
+/* The note of a path, which leads to that process. */
+void lmpi_pool_note(uint32_t world, const struct relay_note *n);
+/* true: it was to go, nothing has failed. */
+bool lmpi_pool_down(uint32_t world, enum suci_down why);
 
 /* --- relays.c */
 /* Those that start-up named.  -1: no memory. */

@@ -290,6 +290,20 @@ make_transport_endpoint(const struct suci_seal_conf *seal)
 	return net.ep ? 0 : -1;
 }
 
+/* *paths: to how many processes there may be a path, and then how many may be there at a time. */
+static int
+bound_paths(uint32_t *paths)
+{
+	uint64_t most = lmpi_knob_number(LMPI_KNOB_PATHS_MAX);
+
+	if (!most || most >= *paths)
+		return 0;
+	if (!lmpi_pool_make(lmpi_world.size + slots_more(), (uint32_t)most))
+		return -1;
+	*paths = (uint32_t)most;
+	return 0;
+}
+
 int
 lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4)
 {
@@ -301,7 +315,10 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 	if (lmpi_relays_start(relay, nrelays) < 0)
 		goto fail;
 	uint32_t more = slots_more() < PATHS_MORE ? slots_more() : PATHS_MORE;
-	net.paths_max = lmpi_world.size + net.relays_limits.relays_max + 8 + more;
+	uint32_t direct = lmpi_world.size + more;
+	if (bound_paths(&direct) < 0)
+		goto fail;
+	net.paths_max = direct + net.relays_limits.relays_max + 8;
 	net.lanes_max = lmpi_world.size + more + LMPI_TALKS_MAX;
 	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
 	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
@@ -519,6 +536,7 @@ lmpi_net_shun(uint32_t world)
 	if (r->path == UINT32_MAX)
 		return;
 	net.path_use[r->path] = USE_NONE;
+	(void)lmpi_pool_down(world, SUCI_DOWN_LOCAL);
 	eng.in_transport = true;
 	suci_path_close(net.ep, r->path, "this job goes on without you", suci_udp_now_ns());
 	eng.in_transport = was;
@@ -679,5 +697,6 @@ lmpi_net_close(void)
 	free(net.path_use);
 	free(net.lane_rank);
 	free(net.relays);
+	free(net.pool);
 	net = (struct lmpi_net_state){.strangers_due_ns = BASE_NEVER_NS};
 }

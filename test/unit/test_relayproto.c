@@ -222,6 +222,25 @@ note_of_deaths(void **state)
 }
 
 static void
+note_of_rest(void **state)
+{
+	(void)state;
+	static const uint8_t golden[] = {10, 0, 0, 0, 16, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 1, 2};
+	struct relay_note n, rest = {.type = RELAY_NOTE_REST,
+				     .label_base = 16,
+				     .token = 7,
+				     .say = 1,
+				     .number = 0x102};
+	uint8_t note[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&rest, note);
+	assert_int_equal(len, sizeof golden);
+	assert_memory_equal(note, golden, len);
+	assert_int_equal(relay_note_decode(note, len - 1, &n), RELAYPROTO_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_true(n.token == 7 && n.say == 1 && n.number == 0x102);
+}
+
+static void
 note_golden_and_bad(void **state)
 {
 	(void)state;
@@ -403,6 +422,7 @@ main(void)
 		cmocka_unit_test(list_of_a_later_version),
 		cmocka_unit_test(ways_and_lost),
 		cmocka_unit_test(note_of_deaths),
+		cmocka_unit_test(note_of_rest),
 		cmocka_unit_test(note_golden_and_bad),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(status_of_an_abort),

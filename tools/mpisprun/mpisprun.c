@@ -50,7 +50,7 @@ clock_now_ns(void)
 }
 
 void
-tell(const struct run *r, const char *fmt, ...)
+tell_line(const struct run *r, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -179,9 +179,9 @@ hear_operator(struct run *r)
 	while ((end = strchr(text, '\n'))) {
 		*end = '\0';
 		if (!plan_line(r, text, why))
-			tell(r, "\"%s\": %s", text, why);
+			tell_line(r, "\"%s\": %s", text, why);
 		else if (text[0])
-			tell(r, "\"%s\": done", text);
+			tell_line(r, "\"%s\": done", text);
 		len -= (size_t)(end + 1 - text);
 		memmove(text, end + 1, len + 1);
 	}
@@ -210,7 +210,7 @@ run_loop(struct run *r, int signals)
 		(void)poll(p, n, -1);
 		while (p[0].revents && read(signals, &s, sizeof s) == sizeof s)
 			if (s.ssi_signo != SIGCHLD) {
-				tell(r, "signal %u: all is stopped", s.ssi_signo);
+				tell_line(r, "signal %u: all is stopped", s.ssi_signo);
 				r->over = r->failed = true;
 				procs_kill_all(r);
 			}
@@ -252,7 +252,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "mpisprun: signals: %s\n", strerror(errno));
 		return 1;
 	}
-	tell(&r, "monotonic clock %.3f", (double)r.start_ns / 1e9);
+	tell_line(&r, "monotonic clock %.3f", (double)r.start_ns / 1e9);
 	procs_fill(&r);
 	views_show(&r);
 	run_loop(&r, signals);

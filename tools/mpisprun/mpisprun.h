@@ -97,6 +97,6 @@ void procs_kill_all(struct run *r);
 void views_show(struct run *r);
 
 /* --- mpisprun.c: "seconds text", as an event. */
-void tell(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tell_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -233,7 +233,7 @@ kill_one(struct run *r, const struct words *w, char *why)
 	}
 	if (!m || m->pid <= 0)
 		return plan_say(why, "no such process lives");
-	tell(r, "killing process %u (pid %d)", m->id, (int)m->pid);
+	tell_line(r, "killing process %u (pid %d)", m->id, (int)m->pid);
 	return kill(m->pid, SIGKILL) == 0 || plan_say(why, "kill: %s", strerror(errno));
 }
 
@@ -243,7 +243,7 @@ lose_unit(struct run *r, const struct words *w, char *why)
 {
 	for (uint32_t i = 0; i < r->nunit && w->n == 2; i++)
 		if (!strcmp(r->unit[i].name, w->word[1])) {
-			tell(r, "unit %s is lost", w->word[1]);
+			tell_line(r, "unit %s is lost", w->word[1]);
 			r->unit[i].lost = true;
 			procs_end_unit(r, i);
 			return true;
@@ -259,9 +259,9 @@ show_status(struct run *r)
 	for (uint32_t i = 0; i < r->nmember; i++) {
 		const struct member *m = &r->member[i];
 		if (m->alive)
-			tell(r, "process %u: cluster %s %s %u pid %d unit %s%s", m->id,
-			     r->view.cluster[m->cluster].name, role[m->role], m->rank, (int)m->pid,
-			     r->unit[m->unit].name, m->ready ? "" : " not ready");
+			tell_line(r, "process %u: cluster %s %s %u pid %d unit %s%s", m->id,
+				  r->view.cluster[m->cluster].name, role[m->role], m->rank,
+				  (int)m->pid, r->unit[m->unit].name, m->ready ? "" : " not ready");
 	}
 	return true;
 }

@@ -129,13 +129,13 @@ start_member(struct run *r, struct member *m)
 			break;
 	}
 	if (r->unit[m->unit].lost) {
-		tell(r, "cluster %s has no unit left", r->view.cluster[m->cluster].name);
+		tell_line(r, "cluster %s has no unit left", r->view.cluster[m->cluster].name);
 		r->over = r->failed = true;
 		procs_kill_all(r);
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-		tell(r, "no socket for a process: %s", strerror(errno));
+		tell_line(r, "no socket for a process: %s", strerror(errno));
 		r->over = r->failed = true;
 		return;
 	}
@@ -154,7 +154,7 @@ start_member(struct run *r, struct member *m)
 	setup.relay.at = "";
 	procs_tell(m, &setup);
 	name_process(r, m, text, sizeof text);
-	tell(r, "started %s: pid %d on %s", text, (int)m->pid, r->unit[m->unit].name);
+	tell_line(r, "started %s: pid %d on %s", text, (int)m->pid, r->unit[m->unit].name);
 	r->changed = true;
 }
 
@@ -162,7 +162,7 @@ static struct member *
 add_process(struct run *r, enum member_role role, uint16_t cluster)
 {
 	if (r->nmember == MEMBERS_MAX) {
-		tell(r, "more than %d processes were started", MEMBERS_MAX);
+		tell_line(r, "more than %d processes were started", MEMBERS_MAX);
 		r->over = r->failed = true;
 		return NULL;
 	}
@@ -200,8 +200,8 @@ fill_rank(struct run *r, uint16_t k, uint16_t rank)
 	if (!first && m) {
 		m->role = MEMBER_RANK;
 		m->rank = rank;
-		tell(r, "rank %u of %s: process %u takes over", rank, r->view.cluster[k].name,
-		     m->id);
+		tell_line(r, "rank %u of %s: process %u takes over", rank, r->view.cluster[k].name,
+			  m->id);
 		r->changed = true;
 		return;
 	}
@@ -261,7 +261,7 @@ end_pipeline(struct run *r)
 	const struct spx_feed f = {.type = SPX_FEED_OVER};
 
 	r->over = true;
-	tell(r, "all frames are committed");
+	tell_line(r, "all frames are committed");
 	for (uint32_t i = 0; i < r->nmember; i++)
 		if (r->member[i].alive)
 			procs_tell(&r->member[i], &f);
@@ -276,8 +276,8 @@ answer_chain(struct run *r, struct member *m, const struct spx_feed *ask)
 	f.ok = spx_chain_ops(&r->view, r->view.chain, &r->view.nchain, ask->text.at, ask->text.len,
 			     why);
 	f.text = (struct spx_feed_text){why, (uint32_t)strlen(why)};
-	tell(r, "process %u: chain %.*s: %s", m->id, (int)ask->text.len, ask->text.at,
-	     f.ok ? "done" : why);
+	tell_line(r, "process %u: chain %.*s: %s", m->id, (int)ask->text.len, ask->text.at,
+		  f.ok ? "done" : why);
 	r->changed |= f.ok;
 	procs_tell(m, &f);
 }
@@ -296,7 +296,7 @@ take_feed(struct run *r, struct member *m, const struct spx_feed *f)
 		answer_chain(r, m, f);
 		break;
 	case SPX_FEED_EVENT:
-		tell(r, "process %u: %.*s", m->id, (int)f->text.len, f->text.at);
+		tell_line(r, "process %u: %.*s", m->id, (int)f->text.len, f->text.at);
 		break;
 	case SPX_FEED_DONE:
 		m->done = true;
@@ -325,7 +325,8 @@ procs_hear(struct run *r, struct member *m)
 		size_t len = spx_feed_length(m->in);
 		if (!len || len > ROOM ||
 		    (len <= m->in_len && !spx_feed_read(&f, m->in, len, why))) {
-			tell(r, "process %u says what cannot be understood, and is ended", m->id);
+			tell_line(r, "process %u says what cannot be understood, and is ended",
+				  m->id);
 			procs_end(m);
 			n = 0;
 			break;
@@ -363,17 +364,18 @@ bury_member(struct run *r, struct member *m, int status)
 	r->failed |= r->over && status != 0;
 	if (r->over) {
 		if (status != 0)
-			tell(r, "%s ended with %s", text, how);
+			tell_line(r, "%s ended with %s", text, how);
 		return;
 	}
-	tell(r, "%s died: %s", text, how);
+	tell_line(r, "%s died: %s", text, how);
 	r->changed = true;
 	if (!m->ready || ++r->deaths > r->deaths_max) {
 		if (m->ready)
-			tell(r, "more than %u processes died: all is stopped", r->deaths_max);
+			tell_line(r, "more than %u processes died: all is stopped", r->deaths_max);
 		else
-			tell(r, "its program did not come to MPI_Init under a pipeline: all is "
-				"stopped");
+			tell_line(r,
+				  "its program did not come to MPI_Init under a pipeline: all is "
+				  "stopped");
 		r->over = r->failed = true;
 		procs_kill_all(r);
 		return;

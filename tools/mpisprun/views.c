@@ -17,7 +17,7 @@ mark_started(struct run *r, const struct spx_view *v)
 		    (spx_view_into(v, (uint16_t)k) | spx_view_out_of(v, (uint16_t)k)) &&
 		    spx_view_complete(v, (uint16_t)k, why)) {
 			r->view.cluster[k].started = true;
-			tell(r, "cluster %s is complete", v->cluster[k].name);
+			tell_line(r, "cluster %s is complete", v->cluster[k].name);
 		}
 }
 
@@ -45,7 +45,8 @@ send_view(struct run *r, const void *frame, size_t len)
 			continue;
 		ssize_t n = send(m->feed, frame, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n != (ssize_t)len && errno != EPIPE && errno != ECONNRESET) {
-			tell(r, "process %u does not read what it is told, and is ended", m->id);
+			tell_line(r, "process %u does not read what it is told, and is ended",
+				  m->id);
 			procs_end(m);
 		}
 	}
@@ -74,7 +75,7 @@ views_show(struct run *r)
 		fill_proc(r, m, &v->proc[v->nproc++]);
 	}
 	if (at && !spx_view_check(v, why)) {
-		tell(r, "this cannot work: %s", why);
+		tell_line(r, "this cannot work: %s", why);
 		r->over = r->failed = true;
 	}
 	mark_started(r, v);

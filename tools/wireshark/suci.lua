@@ -13,7 +13,7 @@ suci.prefs.anywhere = Pref.bool("On any port", true, "Take what looks like Suci 
 local TYPES = {
 	[0] = "DATA", "HELLO", "COOKIE", "OPEN", "ACCEPT", "RESET", "CLOSE", "CHALLENGE", "RESPONSE",
 }
-local NOTES = { "ABORT", "LEAVE", "PING", "RELAYS", "WAYS", "LOST", "LIGHT", "DOOR", "DEATH" }
+local NOTES = { "ABORT", "LEAVE", "PING", "RELAYS", "WAYS", "LOST", "LIGHT", "DOOR", "DEATH", "REST" }
 local KINDS = { [1] = "libmpi", [2] = "relay", [4] = "gateway" }
 local REASON_SILENT = 2
 

@@ -10,6 +10,8 @@
  *     7 LIGHT   u32 label base | ...                                  light/note.h
  *     9 DEATH   u32 label base | u32 token | u32 first | u32 count    world ranks that have failed;
  *	         count 0, from a process: its job survives that
+ *    10 REST    u32 label base | u32 token | u32 say | u32 number       process to process, about the
+ *	         path between them: pathpool/pathpool.h
  *	(8: relayproto/door.h)
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
@@ -46,6 +48,7 @@ enum relay_note_type {
 	RELAY_NOTE_LOST = 6,
 	RELAY_NOTE_LIGHT = 7,
 	RELAY_NOTE_DEATH = 9,
+	RELAY_NOTE_REST = 10,
 };
 
 struct relay_note {
@@ -60,6 +63,7 @@ struct relay_note {
 	uint16_t port;
 	bool lost;
 	uint32_t first, count; /* DEATH: first + count does not overflow */
+	uint32_t say, number;  /* REST */
 	char text[RELAY_WHY_MAX]; /* ABORT; printable, NUL-terminated */
 };
 

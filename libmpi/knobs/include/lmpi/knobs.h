@@ -85,6 +85,8 @@
 	NUMBER(CREDIT, "LIBMPI_CREDIT", "packets", 0, 1, LMPI_KNOB_CREDIT_MOST,                    \
 	       "3/4 of what the socket buffer holds",                                              \
 	       "what may be on its way to a rank from all ranks near it")                          \
+	NUMBER(PATHS_MAX, "LIBMPI_PATHS_MAX", "paths", 0, 2, 1u << 20, "one to each process",      \
+	       "direct paths to processes of other nodes at a time")                               \
 	NUMBER(XDP, "LIBMPI_XDP", "", 0, 0, 1, NULL,                                               \
 	       "1: receive through AF_XDP, past the kernel's UDP; needs CAP_NET_RAW, "             \
 	       "CAP_NET_ADMIN, CAP_BPF; one process for each interface")                           \
