@@ -65,9 +65,9 @@ take_special(struct lmpi_p2p *a, const char *what, int rank, int special, int ta
 	return LMPI_P2P_SPECIAL;
 }
 
-int
-lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
-		   int dest, int tag, MPI_Comm comm)
+static inline __attribute__((always_inline)) int
+take_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
+	       int dest, int tag, MPI_Comm comm)
 {
 	int rc = lmpi_comm_get(comm, &a->comm);
 
@@ -83,6 +83,13 @@ lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Dat
 	return buffer_args(a, buf, count, datatype);
 }
 
+int
+lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
+		   int dest, int tag, MPI_Comm comm)
+{
+	return take_send_args(a, buf, count, datatype, dest, tag, comm);
+}
+
 __attribute__((cold, noinline)) int
 lmpi_p2p_special_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count,
 			   MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
@@ -94,8 +101,8 @@ lmpi_p2p_special_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count,
 				   count, datatype);
 }
 
-int
-lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
+static inline __attribute__((always_inline)) int
+take_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
 {
 	int rc = lmpi_comm_get(comm, &a->comm);
 
@@ -112,10 +119,16 @@ lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
 }
 
 int
+lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
+{
+	return take_probe_args(a, source, tag, comm);
+}
+
+int
 lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype,
 		   int source, int tag, MPI_Comm comm)
 {
-	int rc = lmpi_p2p_probe_args(a, source, tag, comm);
+	int rc = take_probe_args(a, source, tag, comm);
 
 	return rc ? special_buffer(rc, a, buf, count, datatype)
 		  : buffer_args(a, buf, count, datatype);
@@ -389,7 +402,7 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 {
 	struct lmpi_p2p a;
 	struct lmpi_piece p;
-	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
+	int rc = take_send_args(&a, buf, count, datatype, dest, tag, comm);
 
 	if (rc || dest == MPI_PROC_NULL)
 		return rc == LMPI_P2P_SPECIAL
