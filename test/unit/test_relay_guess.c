@@ -6,7 +6,7 @@ static bool
 says(struct relay *r, const struct suci_addr *from, uint64_t token, uint32_t rank)
 {
 	static const char text[] = "no current job here has that label and token";
-	struct relay_hello h = {1, token, spec2.label_base[0] + rank, rank, 0};
+	struct relay_hello h = {1, token, spec2.label_base[0] + rank, rank, false, 0};
 	uint8_t hello[RELAY_HELLO_LEN];
 	char why[SUCI_TEXT_MAX];
 
