@@ -150,7 +150,7 @@ enum suci_verdict {
 		       */
 };
 
-#define SUCI_LATER 1
+#define SUCI_LATER 1000 /* no truth value, no errno */
 struct suci_ops {
 	/* An OPEN with a valid cookie came in.  Return 0 to accept, SUCI_LATER to say nothing (the
 	 * peer repeats it), else the peer gets CLOSE with the text written to why
