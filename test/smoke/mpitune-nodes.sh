@@ -40,9 +40,9 @@ for mode in mpi suci; do
 done
 verdict "the rows are those of this network" "$why"
 
-sed -i 's/eager-net=[0-9]*/eager-net=20480/; s/ run=[0-9]*/ run=12/; s/ ack=[0-9]*/ ack=16/' "$STORE"
+sed -i 's/eager-net=[0-9]*/eager-net=57344/; s/ run=[0-9]*/ run=12/; s/ ack=[0-9]*/ ack=16/' "$STORE"
 tuned used --show
-verdict "both nodes use them" "$(says 'LIBMPI_EAGER=20480 LIBMPI_RUN=12 LIBMPI_ACK=16'
+verdict "both nodes use them" "$(says 'LIBMPI_EAGER=57344 LIBMPI_RUN=12 LIBMPI_ACK=16'
 	[ "$(grep -c 'holds here' "$log")" = 2 ] || echo "not both rows hold: $(cat "$log")")"
 
 for n in a0 a1; do "$TB_DIR/in" $n ip link set eth0 mtu 1400; done

@@ -38,17 +38,17 @@ why=$(in_out eager-net; in_out " run "; in_out " ack "; in_out kept)
 verdict "a network is measured and kept, for libsuci too" "$why"
 
 # What the rows say is what a program gets.
-sed -i 's/eager-[a-z]*=[0-9]* share=[0-9]* piece=[0-9]*/eager-node=4096 eager-wide=12288 share=98304 piece=32768/; s/eager-net=[0-9]*/eager-net=20480/; s/ run=[0-9]*/ run=12/' "$STORE"
+sed -i 's/eager-[a-z]*=[0-9]* share=[0-9]* piece=[0-9]*/eager-node=12288 eager-wide=32768 share=49152 piece=32768/; s/eager-net=[0-9]*/eager-net=57344/; s/ run=[0-9]*/ run=12/' "$STORE"
 show
-verdict "libmpi uses it" "$(in_out 'LIBMPI_EAGER_NODE=12288 LIBMPI_SHARE=98304 LIBMPI_PIECE=32768'
-	in_out 'LIBMPI_EAGER=20480 LIBMPI_RUN=12'
+verdict "libmpi uses it" "$(in_out 'LIBMPI_EAGER_NODE=32768 LIBMPI_SHARE=49152 LIBMPI_PIECE=32768'
+	in_out 'LIBMPI_EAGER=57344 LIBMPI_RUN=12'
 	[ "$(grep -c 'holds here' "$WORK/out")" = 4 ] || echo "not all rows hold: $(cat "$WORK/out")")"
 run "$B/test/mpi/coll"
 verdict "collectives with it" "$(in_out 'ok,')"
 run "$B/test/mpi/p2p"
 verdict "messages with it" "$(in_out 'ok,')"
 
-NODE='LIBMPI_EAGER_NODE=40960 LIBMPI_SHARE=40960 LIBMPI_PIECE=0'
+NODE='LIBMPI_EAGER_NODE=40960 LIBMPI_SHARE=40960 LIBMPI_PIECE=default'
 NET='LIBMPI_EAGER=65536 LIBMPI_RUN=30'
 # The ring of two ranks is wide only where each has a processor.
 [ "$(nproc)" -ge 2 ] || NODE=${NODE/NODE=40960/NODE=8192}
@@ -63,7 +63,7 @@ forged "a store of another machine is not used" 's/ cpu=[^ ]*/ cpu=Another_CPU/'
 forged "nor one of another kernel" 's/ kernel=[^ ]*/ kernel=2.4.0/' "another machine's"
 forged "one whose copies took ten times as long is stale" 's/copy-ns=/&9/' "stale: copying 64 KiB takes"
 forged "one whose system calls did, too" 's/call-ns=/&9/' "using the defaults"
-forged "a value out of bounds is refused with its line" 's/share=98304/share=1/' \
+forged "a value out of bounds is refused with its line" 's/share=49152/share=1/' \
 	"line 2: share is no number from 16384 to 4194304"
 forged "so is a cut file" '$s/entry/entr/' 'does not begin with "entry"'
 # Right keys and figures, and values that no machine has as its best.
@@ -83,7 +83,7 @@ chmod 666 "$STORE"
 show
 verdict "a file that others may write is refused" "$(in_out "$NODE"; in_out "$NET"; in_out 'chmod it to 0600')"
 run "$B/bin/mpitune" --seconds 5
-verdict "and not written over" "$(in_out 'chmod it to 0600'; grep -q share=98304 "$STORE" || echo overwritten)"
+verdict "and not written over" "$(in_out 'chmod it to 0600'; grep -q share=49152 "$STORE" || echo overwritten)"
 rm "$STORE" && ln -s "$WORK/good" "$STORE"
 show
 verdict "nor is a symbolic link followed" "$(in_out "$NODE"; in_out "$NET"; in_out 'is a symbolic link')"
