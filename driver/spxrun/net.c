@@ -39,7 +39,7 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	r->peer = calloc(r->conf.procs_max, sizeof *r->peer);
 	r->peer_old = calloc(r->conf.procs_max, sizeof *r->peer_old);
 	if (!r->out || !r->block || !r->peer || !r->peer_old)
-		return spxrun_say(why, "no memory for messages of %zu bytes", r->out_room);
+		return spx_say(why, "no memory for messages of %zu bytes", r->out_room);
 	datagram_conf_init(&c);
 	c.ip = ip[0] ? ip : "127.0.0.1";
 	c.relay = relay[0] ? relay : NULL;
@@ -56,14 +56,14 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	c.early_packets = 128;
 	r->sock = datagram_open_with(&c);
 	if (!r->sock)
-		return spxrun_say(why, "no socket for messages at %s: %s", c.ip,
+		return spx_say(why, "no socket for messages at %s: %s", c.ip,
 				  datagram_error(NULL));
 	_Static_assert(DATAGRAM_ADDRESS_MAX <= SPX_ADDRESS_MAX, "an address fits");
 	if (datagram_address(r->sock, address) != 0)
-		return spxrun_say(why, "no address: %s", datagram_error(r->sock));
+		return spx_say(why, "no address: %s", datagram_error(r->sock));
 	struct spx_feed hello = {.type = SPX_FEED_HELLO,
 				 .text = {address, (uint32_t)strlen(address)}};
-	return spxrun_tell(r, &hello) || spxrun_say(why, "the manager is gone");
+	return spxrun_tell(r, &hello) || spx_say(why, "the manager is gone");
 }
 
 void

@@ -22,17 +22,6 @@ spxrun_now_ns(void)
 	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
 }
 
-bool
-spxrun_say(char *why, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, SPX_TEXT_MAX, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 void
 spxrun_ring(struct spxrun *r)
 {
@@ -183,7 +172,7 @@ spxrun_open(int feed, char why[SPX_TEXT_MAX])
 	pthread_condattr_t attr;
 
 	if (!r) {
-		spxrun_say(why, "no memory");
+		spx_say(why, "no memory");
 		close(feed);
 		return NULL;
 	}
@@ -197,10 +186,10 @@ spxrun_open(int feed, char why[SPX_TEXT_MAX])
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->news, &attr);
 	pthread_condattr_destroy(&attr);
-	bool ok = r->bell >= 0 || spxrun_say(why, "no eventfd: %s", strerror(errno));
+	bool ok = r->bell >= 0 || spx_say(why, "no eventfd: %s", strerror(errno));
 	ok = ok && spxrun_talk_begin(r, why);
 	if (ok && pthread_create(&r->thread, NULL, run_pipeline_thread, r) != 0)
-		ok = spxrun_say(why, "no thread");
+		ok = spx_say(why, "no thread");
 	if (!ok) {
 		free_all(r);
 		return NULL;
@@ -350,20 +339,20 @@ spxrun_end(struct spxrun *r, const struct spx_frame *f, const void *bytes, size_
 	const struct spx_proc *me = own_place(r);
 	bool ends = me && !spx_view_out_of(spx_view_of(r->x), me->cluster);
 	if (len > r->conf.frame_max)
-		ok = spxrun_say(why,
-				"frame %llu has %zu bytes, but %u are allowed: give the manager a "
-				"larger frame_max",
-				(unsigned long long)f->number, len, r->conf.frame_max);
+		ok = spx_say(why,
+			     "frame %llu has %zu bytes, but %u are allowed: give the manager a "
+			     "larger frame_max",
+			     (unsigned long long)f->number, len, r->conf.frame_max);
 	if (ok && r->made_here && !spx_put(r->x, f->origin, f->number, bytes, len, now))
-		ok = spxrun_say(why, "frame %llu cannot be put: it is not this process' to make",
-				(unsigned long long)f->number);
+		ok = spx_say(why, "frame %llu cannot be put: it is not this process' to make",
+			     (unsigned long long)f->number);
 	if (ok && !r->made_here && bytes && !ends &&
 	    !spx_put(r->x, f->origin, f->number, bytes, len, now))
-		ok = spxrun_say(why, "frame %llu of rank %u cannot be put: no memory",
-				(unsigned long long)f->number, f->origin & 0xffff);
+		ok = spx_say(why, "frame %llu of rank %u cannot be put: no memory",
+			     (unsigned long long)f->number, f->origin & 0xffff);
 	if (ok && !r->made_here && !spx_finish(r->x, f->origin, f->number, now))
-		ok = spxrun_say(why, "frame %llu of rank %u is not begun here",
-				(unsigned long long)f->number, f->origin & 0xffff);
+		ok = spx_say(why, "frame %llu of rank %u is not begun here",
+			     (unsigned long long)f->number, f->origin & 0xffff);
 	r->in_frame = r->in_frame && !ok;
 	pthread_mutex_unlock(&r->lock);
 	spxrun_ring(r);
@@ -398,17 +387,17 @@ spxrun_chain(struct spxrun *r, const char *ops, char why[SPX_TEXT_MAX])
 	bool ok = len < SPX_FEED_TEXT;
 
 	if (!ok)
-		return spxrun_say(why, "a text of %zu bytes changes chains: at most %u at a time",
-				  len, SPX_FEED_TEXT - 1);
+		return spx_say(why, "a text of %zu bytes changes chains: at most %u at a time", len,
+			       SPX_FEED_TEXT - 1);
 	pthread_mutex_lock(&r->lock);
 	f.number = ++r->asked;
 	ok = !r->over && spxrun_tell(r, &f);
 	while (ok && !r->over && r->answered != f.number)
 		(void)wait_news(r, &d);
 	if (!ok || r->answered != f.number)
-		ok = spxrun_say(why, "all is over: %s", r->why_over);
+		ok = spx_say(why, "all is over: %s", r->why_over);
 	else if (!r->answer_ok)
-		ok = spxrun_say(why, "%s", r->answer);
+		ok = spx_say(why, "%s", r->answer);
 	pthread_mutex_unlock(&r->lock);
 	return ok;
 }
@@ -488,10 +477,9 @@ spxrun_finish(struct spxrun *r, int64_t wait_ms, char why[SPX_TEXT_MAX])
 			break;
 	}
 	if (!r->over)
-		ok = spxrun_say(why, "%u frames are not committed, in that time", spx_busy(r->x));
+		ok = spx_say(why, "%u frames are not committed, in that time", spx_busy(r->x));
 	else if (r->why_over[0])
-		ok = spxrun_say(why, "%s, with %u frames not committed", r->why_over,
-				spx_busy(r->x));
+		ok = spx_say(why, "%s, with %u frames not committed", r->why_over, spx_busy(r->x));
 	pthread_mutex_unlock(&r->lock);
 	return ok;
 }

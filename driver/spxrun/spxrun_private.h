@@ -63,8 +63,6 @@ struct spxrun {
 
 /* --- run.c */
 uint64_t spxrun_now_ns(void);
-/* false, always. */
-bool spxrun_say(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void spxrun_ring(struct spxrun *r);
 /* All is over: the first reason counts. */
 void spxrun_set_over(struct spxrun *r, const char *why);

@@ -153,18 +153,18 @@ spxrun_talk_begin(struct spxrun *r, char *why)
 
 	while (!len) {
 		if (receive_feed(r, true) < 0)
-			return spxrun_say(why, "the manager is gone before it said who we are");
+			return spx_say(why, "the manager is gone before it said who we are");
 		len = whole_frame(r);
 	}
 	if (len == SIZE_MAX)
-		return spxrun_say(why, "what comes from the manager is no frame");
+		return spx_say(why, "what comes from the manager is no frame");
 	if (!spx_feed_read(&f, r->in, len, why))
 		return false;
 	if (f.type != SPX_FEED_SETUP)
-		return spxrun_say(why, "the manager does not begin with who we are");
+		return spx_say(why, "the manager does not begin with who we are");
 	r->conf = f.conf;
 	if (!make_view_tables(r))
-		return spxrun_say(why, "no memory for %u processes and windows of %u",
+		return spx_say(why, "no memory for %u processes and windows of %u",
 				  r->conf.procs_max, r->conf.window_max);
 	r->x = spx_new(r->x_memory, &r->conf, &r->ops, r, &r->memory, spxrun_now_ns());
 	bool ok = spxrun_net_open(r, &f, why);

@@ -19,8 +19,6 @@
 
 /* --- view.c, watch.c */
 bool spx_chains_check(const struct spx_view *v, char *why);
-/* Writes a text; false, always. */
-bool spx_say(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 enum spx_type {
 	SPX_MSG_PUT = 1, /* frame; want: number of the PUT */

@@ -43,6 +43,20 @@ check_class(int code)
 	return c;
 }
 
+/* The error rc is of that class, and its text has part in it; printed if not. */
+__attribute__((unused)) static int
+check_says(int rc, int class, const char *part)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int len, good;
+
+	MPI_Error_string(rc, text, &len);
+	good = check_class(rc) == class && strstr(text, part) != NULL;
+	if (!good)
+		printf("rc %d: %s\n", rc, text);
+	return good;
+}
+
 /* CALL returns an error of CLASS, or MPI_SUCCESS; either has a text. */
 #define WANT(CLASS, CALL)                                                                       \
 	do {                                                                                    \

@@ -102,7 +102,8 @@ windows(MPI_Comm inter, bool high)
 static pid_t
 start_client(const char *what, const char *arg)
 {
-	char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)what, (char *)(uintptr_t)arg, NULL};
+	char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)what, (char *)(uintptr_t)arg,
+			NULL};
 	char *env[1024];
 	int n = 0;
 	pid_t pid = -1;
@@ -226,24 +227,16 @@ join(int rank)
 
 /* ---- what goes wrong ---- */
 
-static bool
-says(int rc, int class, const char *part)
-{
-	char text[MPI_MAX_ERROR_STRING];
-	int len, c;
-
-	MPI_Error_class(rc, &c);
-	MPI_Error_string(rc, text, &len);
-	if (c != class || strstr(text, part) == NULL)
-		printf("rc %d: %s\n", rc, text);
-	return c == class && strstr(text, part) != NULL;
-}
-
 static void
 wrong_ports(void)
 {
-	static const char *const bad[] = {"", "x", "door:", "door:AAAA", "tag#0$description#host$",
-					  "door:////////////////////////////////////////////////////"};
+	static const char *const bad[] = {
+		"",
+		"x",
+		"door:",
+		"door:AAAA",
+		"tag#0$description#host$",
+		"door:////////////////////////////////////////////////////"};
 	char port[MPI_MAX_PORT_NAME], cut[MPI_MAX_PORT_NAME];
 	MPI_Info info;
 	MPI_Comm inter;
@@ -251,36 +244,36 @@ wrong_ports(void)
 
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		CHECK(says(MPI_Comm_connect(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
-			   MPI_ERR_PORT, "port name"));
+		CHECK(check_says(MPI_Comm_connect(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+				 MPI_ERR_PORT, "port name"));
 		CHECK(inter == MPI_COMM_NULL);
-		CHECK(says(MPI_Comm_accept(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
-			   MPI_ERR_PORT, "port"));
-		CHECK(says(MPI_Close_port(bad[i]), MPI_ERR_PORT, "port"));
+		CHECK(check_says(MPI_Comm_accept(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+				 MPI_ERR_PORT, "port"));
+		CHECK(check_says(MPI_Close_port(bad[i]), MPI_ERR_PORT, "port"));
 	}
 	CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
 	snprintf(cut, sizeof(cut), "%.*s", (int)strlen(port) - 1, port);
-	CHECK(says(MPI_Comm_connect(cut, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "port name"));
+	CHECK(check_says(MPI_Comm_connect(cut, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "port name"));
 	/* Nobody accepts, nobody connects. */
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "timeout", "0.2");
 	t = MPI_Wtime();
-	CHECK(says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "nobody accepted"));
+	CHECK(check_says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+			 "nobody accepted"));
 	CHECK(MPI_Wtime() - t >= 0.2);
-	CHECK(says(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "nobody connected"));
+	CHECK(check_says(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+			 "nobody connected"));
 	MPI_Info_set(info, "timeout", "soon");
-	CHECK(says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_INFO_VALUE,
-		   "soon"));
+	CHECK(check_says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_INFO_VALUE,
+			 "soon"));
 	MPI_Info_free(&info);
-	CHECK(says(MPI_Comm_connect(port, MPI_INFO_NULL, 1, MPI_COMM_SELF, &inter), MPI_ERR_ROOT,
-		   "root"));
+	CHECK(check_says(MPI_Comm_connect(port, MPI_INFO_NULL, 1, MPI_COMM_SELF, &inter),
+			 MPI_ERR_ROOT, "root"));
 	CHECK(MPI_Close_port(port) == MPI_SUCCESS);
-	CHECK(says(MPI_Close_port(port), MPI_ERR_PORT, "closed"));
-	CHECK(says(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "nobody has that port open"));
+	CHECK(check_says(MPI_Close_port(port), MPI_ERR_PORT, "closed"));
+	CHECK(check_says(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "nobody has that port open"));
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
@@ -297,13 +290,13 @@ names(void)
 	snprintf(name, sizeof(name), "test of dyn.c/%d", (int)getpid());
 	CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-	CHECK(says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
+	CHECK(check_says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
 	CHECK(MPI_Publish_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS);
 	CHECK(MPI_Lookup_name(name, MPI_INFO_NULL, found) == MPI_SUCCESS);
 	CHECK(strcmp(port, found) == 0);
-	CHECK(says(MPI_Publish_name(name, MPI_INFO_NULL, port), MPI_ERR_SERVICE, name));
+	CHECK(check_says(MPI_Publish_name(name, MPI_INFO_NULL, port), MPI_ERR_SERVICE, name));
 	CHECK(MPI_Unpublish_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS);
-	CHECK(says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
+	CHECK(check_says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 	MPI_Close_port(port);
 }
@@ -374,21 +367,21 @@ wrong_spawns(void)
 	MPI_Comm inter;
 
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	CHECK(says(MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 3, MPI_INFO_NULL, 0,
-				  MPI_COMM_WORLD, &inter, codes),
-		   MPI_ERR_SPAWN, check_rank == 0 ? "/no/such/program" : "rank 0"));
+	CHECK(check_says(MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 3, MPI_INFO_NULL, 0,
+					MPI_COMM_WORLD, &inter, codes),
+			 MPI_ERR_SPAWN, check_rank == 0 ? "/no/such/program" : "rank 0"));
 	CHECK(inter == MPI_COMM_NULL);
 	for (int i = 0; i < 3; i++)
 		CHECK(codes[i] == MPI_ERR_SPAWN);
-	CHECK(says(MPI_Comm_spawn("no-such-program-anywhere", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
-				  MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
-		   MPI_ERR_SPAWN, check_rank == 0 ? "PATH" : "rank 0"));
-	CHECK(says(MPI_Comm_spawn(self, MPI_ARGV_NULL, wanted, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-				  &inter, MPI_ERRCODES_IGNORE),
-		   MPI_ERR_ARG, check_rank == 0 ? "-1" : "rank 0"));
-	CHECK(says(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, check_size, MPI_COMM_WORLD,
-				  &inter, MPI_ERRCODES_IGNORE),
-		   MPI_ERR_ROOT, "root"));
+	CHECK(check_says(MPI_Comm_spawn("no-such-program-anywhere", MPI_ARGV_NULL, 1, MPI_INFO_NULL,
+					0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
+			 MPI_ERR_SPAWN, check_rank == 0 ? "PATH" : "rank 0"));
+	CHECK(check_says(MPI_Comm_spawn(self, MPI_ARGV_NULL, wanted, MPI_INFO_NULL, 0,
+					MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
+			 MPI_ERR_ARG, check_rank == 0 ? "-1" : "rank 0"));
+	CHECK(check_says(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, check_size,
+					MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
+			 MPI_ERR_ROOT, "root"));
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, (void *)&universe, &flag);
 	CHECK(!flag || *universe > 0);
@@ -406,8 +399,9 @@ full_universe(void)
 	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, (void *)&universe, &flag);
 	CHECK(flag && *universe == 4);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	CHECK(says(MPI_Comm_spawn(self, args, 4, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes),
-		   MPI_ERR_SPAWN, check_rank == 0 ? "--usize" : "rank 0"));
+	CHECK(check_says(
+		MPI_Comm_spawn(self, args, 4, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes),
+		MPI_ERR_SPAWN, check_rank == 0 ? "--usize" : "rank 0"));
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "soft", "1:4,17");

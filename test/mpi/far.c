@@ -12,19 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool
-says(int rc, int class, const char *part)
-{
-	char text[MPI_MAX_ERROR_STRING];
-	int len, c;
-
-	MPI_Error_class(rc, &c);
-	MPI_Error_string(rc, text, &len);
-	if (c != class || strstr(text, part) == NULL)
-		printf("rc %d: %s\n", rc, text);
-	return c == class && strstr(text, part) != NULL;
-}
-
 static void
 serve(void)
 {
@@ -57,17 +44,17 @@ be_client(char **port)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "timeout", "1");
-	CHECK(says(MPI_Comm_connect(port[1], info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "nobody accepted"));
-	CHECK(says(MPI_Comm_connect(port[2], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "behind the relay"));
+	CHECK(check_says(MPI_Comm_connect(port[1], info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+			 "nobody accepted"));
+	CHECK(check_says(MPI_Comm_connect(port[2], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "behind the relay"));
 	snprintf(cut, sizeof(cut), "%.*s", (int)strlen(port[0]) - 3, port[0]);
-	CHECK(says(MPI_Comm_connect(cut, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "port name"));
+	CHECK(check_says(MPI_Comm_connect(cut, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "port name"));
 	snprintf(bent, sizeof(bent), "%s", port[0]);
 	bent[strlen(bent) - 20] ^= 1;
-	CHECK(says(MPI_Comm_connect(bent, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "port name"));
+	CHECK(check_says(MPI_Comm_connect(bent, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "port name"));
 	MPI_Info_free(&info);
 	CHECK(MPI_Comm_connect(port[0], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter) == MPI_SUCCESS);
 	MPI_Recv(&v, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
@@ -85,8 +72,8 @@ be_stranger(const char *port)
 	MPI_Comm inter;
 
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-	CHECK(says(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
-		   "another realm"));
+	CHECK(check_says(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			 MPI_ERR_PORT, "another realm"));
 }
 
 int

@@ -1,6 +1,7 @@
 /* Far processes get longer messages without asking: by how much, and that the engine inquires when
  * a message is too long, and only then. */
 #include "cmocka_all.h"
+#include "lmpi_heap.h"
 
 #include "mpi/engine.h"
 #include "mpi/far.h"
@@ -33,22 +34,6 @@ static uint8_t data[5000];
 static uint8_t type; /* of what left last */
 static uint32_t inquiries;
 static uint64_t limit;
-
-static void *
-get(void *user, size_t bytes)
-{
-	(void)user;
-	void *p = malloc(bytes ? bytes : 1);
-	assert_non_null(p);
-	return p;
-}
-
-static void
-put(void *user, void *p)
-{
-	(void)user;
-	free(p);
-}
 
 static bool
 send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
@@ -104,7 +89,7 @@ test_inquiry(void **state)
 	(void)state;
 	engine = (struct lmpi_engine){.size = 2,
 				      .peer = peers,
-				      .memory = {.get = get, .put = put},
+				      .memory = lmpi_heap,
 				      .fail = fail_test,
 				      .copied_bytes_max = 1u << 20,
 				      .unexpected_bytes_max = 1u << 20};

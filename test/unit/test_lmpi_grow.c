@@ -1,5 +1,6 @@
 /* The table of processes grows: engines of two jobs, each of which numbers processes for itself. */
 #include "cmocka_all.h"
+#include "lmpi_heap.h"
 
 #include "mpi/engine.h"
 
@@ -25,22 +26,6 @@ static struct proc {
 	uint32_t from[QUEUE], n;
 	bool failed;
 } proc[PROCS];
-
-static void *
-get(void *user, size_t bytes)
-{
-	(void)user;
-	void *p = malloc(bytes ? bytes : 1);
-	assert_non_null(p);
-	return p;
-}
-
-static void
-put(void *user, void *p)
-{
-	(void)user;
-	free(p);
-}
 
 static void
 note_failure(struct lmpi_engine *e, const char *text)
@@ -95,7 +80,7 @@ begin_proc(uint32_t who, uint32_t rank, uint32_t size)
 				 .size = size,
 				 .slots_max = SLOTS,
 				 .peer = p->peer,
-				 .memory = {.get = get, .put = put},
+				 .memory = lmpi_heap,
 				 .fail = note_failure,
 				 .user = p,
 				 .copied_bytes_max = 1u << 20,

@@ -181,6 +181,19 @@ drop_probe(struct suci *ep, struct suci_path *p)
 	suci_rec_give(ep, p->loss.probe_rec);
 }
 
+/* What is in flight is held to be lost.  false: it is nothing to send again, and is given back. */
+static bool
+lose_record(struct suci *ep, struct suci_path *p, uint32_t i)
+{
+	suci_rec_detach(ep, p, i);
+	if (ep->rec[i].kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
+		suci_rec_give(ep, i);
+		return false;
+	}
+	suci_loss_mark_lost(ep, p, i, true);
+	return true;
+}
+
 /* A full window has no room for a probe beside it: the oldest that is missing is held to be lost,
  * and goes again when there is room.  Had it arrived after all, its ack takes it back. */
 static void
@@ -191,12 +204,8 @@ make_room_for_probe(struct suci *ep, struct suci_path *p)
 		next = ep->rec[i].link.next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
-		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
-			suci_rec_give(ep, i);
+		if (!lose_record(ep, p, i))
 			continue;
-		}
-		suci_loss_mark_lost(ep, p, i, true);
 		ep->rec[i].where = WHERE_LOST;
 		base_ilist_prepend(&p->sent.lost, rec_links(ep), i);
 		p->sent.n_lost++;
@@ -227,12 +236,8 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		next = ep->rec[i].link.next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
-		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
-			suci_rec_give(ep, i);
+		if (!lose_record(ep, p, i))
 			continue;
-		}
-		suci_loss_mark_lost(ep, p, i, true);
 		transmit_tx(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}

@@ -127,4 +127,7 @@ bool spx_chain_ops(const struct spx_view *names, struct spx_chain *chains, uint3
 const char *spx_policy_name(enum spx_policy p);
 const char *spx_on_lost_name(enum spx_on_lost l);
 
+/* Writes a text of at most SPX_TEXT_MAX bytes; false, always. */
+bool spx_say(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #endif
