@@ -41,11 +41,11 @@ tune_believed(const struct tune_caches *c, enum tune_value i, uint64_t *least, u
 		uint64_t least, most;
 	} of[] = {
 		/* Shorter ones ask, or go by a system call, though a copy within the nearest cache
-		 * takes less than either on any machine.  In a node it depends on how far the CPUs
-		 * are from each other, which caches do not tell.  The other bounds are where a guess
-		 * costs a fifth at most: measured, doc/tuning.md. */
-		{TUNE_EAGER_NODE, near / 8, UINT64_MAX},
-		{TUNE_EAGER_WIDE, near / 4, UINT64_MAX},
+		 * takes less than either on any machine: between CPUs that are near.  For those that
+		 * are far libmpi sees it while it runs (libmpi/engine/distance.h).  The bounds are
+		 * where a guess costs a fifth at most: measured, doc/tuning.md. */
+		{TUNE_EAGER_NODE, near / 8 * 3, UINT64_MAX},
+		{TUNE_EAGER_WIDE, near, UINT64_MAX},
 		{TUNE_EAGER_NET, near / 2 * 3, UINT64_MAX},
 		/* From twice the cache of one CPU on, two copy faster than one. */
 		{TUNE_SHARE, 0, 2 * (f.l1 > common.l1 ? f.l1 : common.l1)},

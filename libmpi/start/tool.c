@@ -230,6 +230,7 @@ static void
 set_eager_node(uint64_t bytes)
 {
 	bytes = bytes < LMPI_TUNED_EAGER_MOST ? bytes : LMPI_TUNED_EAGER_MOST;
+	lmpi_shm_by_hand();
 	lmpi_tuned.eager_wide = (uint32_t)bytes;
 	lmpi_tuned.eager_node = (uint32_t)(bytes < LMPI_TUNED_NARROW ? bytes : LMPI_TUNED_NARROW);
 	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)

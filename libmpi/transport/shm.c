@@ -9,6 +9,7 @@
  * where the system forbids that they go through the ring in pieces. */
 #include "transport.h"
 #include "cycles.h"
+#include "distance.h"
 #include "shm_ring.h"
 #include "shm_share.h"
 
@@ -73,6 +74,18 @@ static uint64_t mine_bytes, ring_bytes;
 static int mine_fd = -1;
 static uint32_t dozers; /* threads of mine */
 
+/* Two processes with wide rings: is the other one near?  Then up to eager_max goes through its
+ * ring, else up to lmpi_tuned.eager_node and every so many of the longer ones, as only what goes
+ * through a ring shows that it is near again. */
+#define FAR_EVERY  256u
+#define NEAR_EVERY 8u /* is measured: readings of the counter are 1 % of 16 KiB */
+static struct {
+	bool on;
+	struct lmpi_distance of_other; /* as what is copied into its ring shows */
+	uint64_t eager_max;	       /* of messages to it, near; 0: it was never far */
+	uint32_t asked, seen;
+} near;
+
 static size_t
 channel_bytes(uint64_t bytes)
 {
@@ -132,6 +145,42 @@ fail:
 	return LMPI_ERR_NO_MEM;
 }
 
+/* The least cycles that the system call takes for n bytes from here to there: the first one finds
+ * cold pages, others an interrupt.  10 us in all. */
+#define OWN_COPIES 8
+static uint64_t
+time_own_copy(const uint8_t *from, uint8_t *to, size_t n)
+{
+	struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < OWN_COPIES; i++) {
+		uint64_t begun = lmpi_cycles();
+		if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)n)
+			return 0;
+		uint64_t took = lmpi_cycles() - begun;
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+static void
+measure_near(void)
+{
+	enum { FEW = 4096, MANY = 16384 };
+	uint8_t from[MANY] = {0}, to[MANY];
+
+	uint64_t few = time_own_copy(from, to, FEW), many = time_own_copy(from, to, MANY);
+	lmpi_distance_init(&near.of_other, FEW, few, MANY, few ? many : 0);
+	near.on = near.of_other.bound != 0;
+}
+
+void
+lmpi_shm_by_hand(void)
+{
+	near.on = false;
+}
+
 int
 lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 {
@@ -176,6 +225,8 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 						     .eager_wide = m->seg->eager_wide,
 						     .share = m->seg->share,
 						     .piece = m->seg->piece});
+	if (ring_bytes == RING_WIDE_BYTES && !m->no_copy && !lmpi_knob_text(LMPI_KNOB_EAGER_NODE))
+		measure_near();
 	return LMPI_OK;
 fail_fd:
 	close(fd);
@@ -275,6 +326,27 @@ struct lmpi_brief {
 };
 _Static_assert(sizeof(struct lmpi_brief) == 16, "laid out the same in all processes");
 
+/* Is this one of those long records whose copying is measured? */
+static bool
+is_sample(size_t len)
+{
+	return len >= LMPI_DISTANCE_BYTES && near.on &&
+	       (near.of_other.far || ++near.seen % NEAR_EVERY == 0);
+}
+
+/* It was copied into its ring: see how far it is. */
+static __attribute__((noinline)) void
+note_distance(const struct mate *m, size_t len, uint64_t cycles)
+{
+	struct lmpi_peer *peer = &eng.peer[m->world];
+
+	(void)lmpi_distance_copied(&near.of_other, len, cycles);
+	if (near.of_other.far && peer->eager_max > lmpi_tuned.eager_node) {
+		near.eager_max = peer->eager_max;
+		peer->eager_max = lmpi_tuned.eager_node;
+	}
+}
+
 static bool
 put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data,
 	size_t len)
@@ -283,11 +355,25 @@ put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const 
 	if (!p)
 		return false;
 	memcpy(p, head, head_len);
+	uint64_t begun = is_sample(len) ? lmpi_cycles() : 0;
 	if (len)
 		base_copy(p + head_len, data, len);
+	if (begun)
+		note_distance(m, len, lmpi_cycles() - begun);
 	lmpi_ring_commit(&m->tx);
 	wake_shm(m);
 	return true;
+}
+
+/* See struct lmpi_transport: a message that is too long for the ring, perhaps as it was far. */
+static uint64_t
+eager_shm(struct lmpi_engine *e, const struct lmpi_peer *peer)
+{
+	(void)e;
+	if (!near.on || near.eager_max <= peer->eager_max)
+		return peer->eager_max;
+	return near.of_other.far && ++near.asked % FAR_EVERY != 0 ? peer->eager_max
+								   : near.eager_max;
 }
 
 bool
@@ -596,6 +682,7 @@ const struct lmpi_transport lmpi_shm_transport = {
 	.caps = LMPI_CAP_MEMORY | LMPI_CAP_NESTS | LMPI_CAP_ASKS_OFF,
 	.send = send_pieces,
 	.try_short = send_record,
+	.eager = eager_shm,
 	.read_remote = read_remote,
 	.help = help,
 };

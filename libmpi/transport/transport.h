@@ -54,6 +54,8 @@ void lmpi_shm_awake(void);
 #define LMPI_SHM_EAGER_MAX	(12u << 10)
 #define LMPI_SHM_EAGER_WIDE_MAX (40u << 10)
 uint64_t lmpi_shm_eager_max(void);
+/* The user or a tool has set it: it holds, however far the CPUs are (distance.h). */
+void lmpi_shm_by_hand(void);
 /* Shorter ones are not worth telling the sender to help. */
 #define LMPI_SHARE_MIN (40u << 10)
 

@@ -94,11 +94,11 @@ forged(void **state)
 		uint64_t x;
 		bool lies;
 	} of[] = {{TUNE_EAGER_WIDE, 512, true},
-		  {TUNE_EAGER_WIDE, 8191, true},
-		  {TUNE_EAGER_WIDE, 8192, false},
+		  {TUNE_EAGER_WIDE, 32767, true},
+		  {TUNE_EAGER_WIDE, 32768, false},
 		  {TUNE_EAGER_NODE, 512, true},
-		  {TUNE_EAGER_NODE, 4095, true},
-		  {TUNE_EAGER_NODE, 4096, false},
+		  {TUNE_EAGER_NODE, 12287, true},
+		  {TUNE_EAGER_NODE, 12288, false},
 		  {TUNE_EAGER_NET, 32768, true},
 		  {TUNE_EAGER_NET, 524288, false},
 		  {TUNE_SHARE, 131072, true},
