@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `make bench-mpi` (root): libmpi, MPICH and Open MPI in one run, in short turns, in the same
-# namespaces: half round trip, bandwidth, message rate, Allreduce, Alltoall, Bcast, in the
-# shared memory of one node and between two (one veth, offloads off).  One program
-# (mpibench.c), compiled once for each.  Table, build/bench/mpi.json.  Before and after the turns
+# namespaces: half round trip, bandwidth, bandwidth of what was just written, message rate,
+# Allreduce, Alltoall, Bcast, in the shared memory of one node and between two (one veth, offloads
+# off).  One program (mpibench.c), compiled once for each.  Table, build/bench/mpi.json.  Before and after the turns
 # of a place the machine's own limits are measured (limits.c), and ours is shown as a multiple.
 #
 #   ROUNDS (20)      of a session: a turn of each; ratios are taken in the round, medians printed
@@ -25,7 +25,8 @@ WHERE=${WHERE:-shm $MTUS}
 PEERS=${PEERS-mpich openmpi}
 SENT_MIN=$((1 << 18)) # bytes, more than start-up sends
 PAIR=${PAIR-pingpong:0 pingpong:8 pingpong:1024 pingpong:16384 pingpong:65536 pingpong:1048576 pingpong:4194304
-	bandwidth:4096 bandwidth:65536 bandwidth:1048576 bandwidth:4194304 rate:8}
+	bandwidth:4096 bandwidth:65536 bandwidth:1048576 bandwidth:4194304
+	fresh:32768 fresh:1048576 rate:8}
 COLL=${COLL-allreduce:8 allreduce:65536 allreduce:1048576 alltoall:8 alltoall:65536 bcast:8 bcast:65536 bcast:1048576}
 out=$PWD/build/bench
 mkdir -p "$out" && rm -f "$out"/mpi.json "$out"/raw-mpi-* "$out"/raw-limits-*

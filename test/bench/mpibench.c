@@ -7,7 +7,9 @@
  *
  *   pingpong   half a round trip between ranks 0 and 1
  *   bandwidth  per message, windows of non-blocking sends of rank 0 to rank 1
- *   rate       the same with messages so small that their number counts
+ *   fresh      the same, but rank 0 writes each message before it sends it and rank 1 reads it:
+ *              what nobody writes stays in the caches of both, which no program is fast by
+ *   rate       bandwidth with messages so small that their number counts
  *   allreduce  sum of doubles, BYTES in all; per call
  *   alltoall   BYTES to every rank
  *   bcast      a root after the other, so no call starts before the one before has arrived
@@ -79,7 +81,20 @@ window_of(size_t bytes)
 }
 
 static void
-run_window(struct bench *b, size_t bytes, int n)
+read_block(const unsigned char *from, size_t bytes)
+{
+	static volatile unsigned long kept;
+	unsigned long sum = 0, word;
+
+	for (size_t i = 0; i + sizeof word <= bytes; i += sizeof word) {
+		memcpy(&word, from + i, sizeof word);
+		sum += word;
+	}
+	kept = sum;
+}
+
+static void
+pass_windows(struct bench *b, size_t bytes, int n, int fresh)
 {
 	MPI_Request req[WINDOW];
 	int w = window_of(bytes), count = (int)bytes;
@@ -87,6 +102,8 @@ run_window(struct bench *b, size_t bytes, int n)
 	for (int i = 0; i < n && b->rank < 2; i++) {
 		for (int k = 0; k < w; k++) {
 			size_t at = (size_t)k * bytes;
+			if (b->rank == 0 && fresh)
+				memcpy(b->out + at, b->in + at, bytes);
 			if (b->rank == 0)
 				MPI_Isend(b->out + at, count, MPI_BYTE, 1, TAG, MPI_COMM_WORLD,
 					  &req[k]);
@@ -94,12 +111,29 @@ run_window(struct bench *b, size_t bytes, int n)
 				MPI_Irecv(b->in + at, count, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
 					  &req[k]);
 		}
+		for (int k = 0; k < w && fresh; k++) {
+			MPI_Wait(&req[k], MPI_STATUS_IGNORE);
+			if (b->rank == 1)
+				read_block(b->in + (size_t)k * bytes, bytes);
+		}
 		MPI_Waitall(w, req, MPI_STATUSES_IGNORE);
 		if (b->rank == 0)
 			MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		else
 			MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 	}
+}
+
+static void
+run_window(struct bench *b, size_t bytes, int n)
+{
+	pass_windows(b, bytes, n, 0);
+}
+
+static void
+run_fresh(struct bench *b, size_t bytes, int n)
+{
+	pass_windows(b, bytes, n, 1);
 }
 
 static void
@@ -148,6 +182,14 @@ fill_bytes(struct bench *b)
 {
 	for (size_t i = 0; i < b->room; i++)
 		b->out[i] = pattern(i, b->rank);
+}
+
+/* What rank 0 takes it from is where it would receive. */
+static void
+fill_fresh(struct bench *b)
+{
+	for (size_t i = 0; i < b->room && b->rank == 0; i++)
+		b->in[i] = pattern(i, 0);
 }
 
 static void
@@ -229,6 +271,7 @@ struct measure {
 static const struct measure measures[] = {
 	{"pingpong", fill_bytes, run_pingpong, right_pair},
 	{"bandwidth", fill_bytes, run_window, right_window},
+	{"fresh", fill_fresh, run_fresh, right_window},
 	{"rate", fill_bytes, run_window, right_window},
 	{"allreduce", fill_doubles, run_allreduce, right_sum},
 	{"alltoall", fill_bytes, run_alltoall, right_blocks},
@@ -237,19 +280,25 @@ static const struct measure measures[] = {
 	{"allgather", fill_bytes, run_allgather, right_gathered},
 };
 
+static int
+is_window(const struct measure *m)
+{
+	return m->run == run_window || m->run == run_fresh;
+}
+
 /* How many of it one run or call stands for. */
 static double
 parts(const struct measure *m, size_t bytes)
 {
 	if (m->run == run_pingpong)
 		return 2;
-	return m->run == run_window ? window_of(bytes) : 1;
+	return is_window(m) ? window_of(bytes) : 1;
 }
 
 static size_t
 room_for(const struct measure *m, size_t bytes, int size)
 {
-	if (m->run == run_window)
+	if (is_window(m))
 		return (size_t)window_of(bytes) * bytes;
 	return m->run == run_alltoall || m->run == run_allgather ? bytes * (size_t)size : bytes;
 }

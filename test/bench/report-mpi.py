@@ -19,7 +19,7 @@ import sys
 import limits
 import rounds
 
-UNITS = {"bandwidth": "MB/s", "rate": "1000/s"}
+UNITS = {"bandwidth": "MB/s", "fresh": "MB/s", "rate": "1000/s"}
 
 
 def load(directory, where, ranks):
@@ -42,7 +42,7 @@ def human(n):
 
 def shown(what, size, us):
     """What a table says: throughput for what is asked as throughput."""
-    if what == "bandwidth":
+    if what in ("bandwidth", "fresh"):
         return size / us
     return 1e3 / us if what == "rate" else us
 
