@@ -58,6 +58,11 @@ bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
 bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/limits
 	@test/bench/mpi.sh $(B)
 
+## bench-tunnel  a job over two clusters: relayd beside WireGuard and bare routes with Open MPI; build/bench/tunnel.json (root)
+.PHONY: bench-tunnel
+bench-tunnel: all
+	@test/bench/tunnel.sh $(B)
+
 ## bench-optical Linear broadcast by light through Open vSwitch, mode against mode; build/bench/optical.json (root)
 .PHONY: bench-optical
 bench-optical: all
