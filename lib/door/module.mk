@@ -4,3 +4,4 @@ $(call lib,door,lib/door,base)
 $(call unit,test_door_address,test/unit/test_door_address.c,door)
 
 $(call fuzz,fuzz_door_address,test/fuzz/fuzz_door_address.c,door)
+$(call fuzz,fuzz_door_hello,test/fuzz/fuzz_door_hello.c,door)

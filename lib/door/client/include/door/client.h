@@ -1,0 +1,158 @@
+/* door/client.h - what a process has at the relay that carries its doors, and what it says there
+ * (relayproto/door.h; doc/job-setup.md, Doors): its own doors, doors of others that it imports, and
+ * those who called it.
+ *
+ *     own      FREE --open--> WANTED --REGISTER--> ASKED --ADDRESS--> HAVE --close, LEAVE--> FREE
+ *     import   FREE --import-> WANTED --IMPORT---> ASKED --IMPORTED-> HAVE --drop, DROP----> FREE
+ *
+ * A refused one, and an import that is gone, is OVER until the owner closes or drops it.  What is
+ * closed or dropped while it is ASKED waits for the answer, and gives that back.
+ *
+ * The owner has the path to the relay, its clock, and the lanes.  It calls door_client_up() and
+ * _down(), hands in notes, and calls door_client_turn() when ops->wake() says so and, if that had
+ * no room, a millisecond later.
+ *
+ * A token is never used twice, also not for a door that is registered again behind another path:
+ * by the old address nobody reaches lanes that begin anew.
+ *
+ * Sans-I/O.  Memory  the owner's: the object and its two tables.  Units  nanoseconds.
+ * Threads  one owner at a time.  Callbacks may call any function but _turn, _note, _up, _down.
+ * Limits   the tables; DOOR_CLIENT_PLACES each; DOOR_CLIENT_LETTERS words that wait for room.
+ * Errors   DOOR_CLIENT_NONE, false: no room now. */
+#ifndef DOOR_CLIENT_H
+#define DOOR_CLIENT_H
+
+#include "door/address.h"
+#include "relayproto/door.h"
+#include "relayproto/hello.h"
+
+#define DOOR_CLIENT_NONE    UINT32_MAX
+#define DOOR_CLIENT_PLACES  (1u << 20)
+#define DOOR_CLIENT_LETTERS 256u
+#define DOOR_CLIENT_SECRET  16u
+#define DOOR_CLIENT_SOON_NS 1000000ull /* look again, if a note found no room */
+
+enum door_client_state {
+	DOOR_CLIENT_FREE,
+	DOOR_CLIENT_WANTED, /* the relay is still to be asked */
+	DOOR_CLIENT_ASKED,
+	DOOR_CLIENT_HAVE,
+	DOOR_CLIENT_OVER,  /* refused, or gone */
+	DOOR_CLIENT_WAITS, /* not needed any more: the answer is to come */
+	DOOR_CLIENT_ENDS,  /* and that is still to be said */
+};
+
+struct door_client_own {
+	struct door_address at; /* realm, token and n at once, all once HAVE */
+	uint32_t request;
+	uint32_t whose; /* the owner's */
+	uint8_t state;	/* enum door_client_state */
+};
+
+struct door_client_import {
+	struct door_address at;
+	uint32_t request;
+	uint32_t whose;
+	uint32_t label; /* HAVE: what our relay calls it */
+	uint32_t own;	/* ours that comes along: asked for when that is there */
+	uint16_t turn;	/* how often it began anew */
+	uint8_t state;	/* enum door_client_state */
+};
+
+enum door_client_lost {
+	DOOR_CLIENT_REFUSED, /* nobody has that address now, or a relay is full */
+	DOOR_CLIENT_GONE,    /* it left, or its process died */
+	DOOR_CLIENT_RESET,   /* a path between relays broke: it is reached anew, unless dropped */
+	DOOR_CLIENT_RELAY,   /* our relay is gone */
+};
+
+struct door_client_ops {
+	/* To the relay.  false: no room now. */
+	bool (*say)(void *user, const void *note, size_t len);
+	/* door_client_turn() has something to do. */
+	void (*wake)(void *user);
+	/* HAVE, or OVER: the relay has no room. */
+	void (*opened)(void *user, uint32_t own);
+	/* HAVE, at first or anew. */
+	void (*reached)(void *user, uint32_t import);
+	/* OVER; or RESET, and it is HAVE: reached() follows unless it is dropped now. */
+	void (*lost)(void *user, uint32_t import, enum door_client_lost why);
+	/* Who is called so, and is held, is gone. */
+	void (*left)(void *user, uint32_t label);
+};
+
+struct door_client_conf {
+	uint8_t secret[DOOR_CLIENT_SECRET]; /* random: tokens are made of it */
+	uint32_t not_label;		    /* a label that own doors must not have; 0: none */
+	const struct door_client_ops *ops;
+	void *user;
+};
+
+struct door_client {
+	/* For the owner to read. */
+	struct door_client_own *own;
+	struct door_client_import *import;
+	uint32_t owns, imports; /* places that were ever used */
+	bool up;
+	uint64_t retry_ns; /* not before is a path to be opened again */
+	/* Its own. */
+	struct door_client_conf conf;
+	uint32_t owns_max, imports_max;
+	uint64_t gap_ns, tokens;
+	uint32_t serial, nletters;
+	struct door_client_letter {
+		uint32_t label, request;
+		uint8_t op;
+	} letter[DOOR_CLIENT_LETTERS];
+};
+
+/* own[owns_max], import[imports_max]: zeroed. */
+void door_client_init(struct door_client *c, const struct door_client_conf *conf,
+		      struct door_client_own *own, uint32_t owns_max,
+		      struct door_client_import *import, uint32_t imports_max);
+/* A larger table, with what was in the old one at its beginning. */
+void door_client_grow(struct door_client *c, struct door_client_import *import,
+		      uint32_t imports_max);
+
+/* ---- the relay */
+/* The hello of a process that has no other business with the relay. */
+void door_client_hello(uint8_t out[RELAY_HELLO_LEN]);
+/* Is it a relay that says so?  *mtu: what its trunks take. */
+bool door_client_is_relay(const void *hello, size_t len, uint32_t *mtu);
+/* Of segments over the relay: of the path to it, and over trunks of that mtu (0: unknown). */
+uint32_t door_client_mss(uint32_t path_mss, uint32_t mtu);
+void door_client_up(struct door_client *c);
+/* Imports that were reached are lost.  again: own doors are WANTED as other doors, imports that
+ * were not reached too; else all are OVER, and lost. */
+void door_client_down(struct door_client *c, bool again, uint64_t now_ns);
+/* Is any door or import WANTED? */
+bool door_client_wants(const struct door_client *c);
+void door_client_note(struct door_client *c, const void *note, size_t len);
+/* Say what is to be said.  false: not all found room. */
+bool door_client_turn(struct door_client *c);
+
+/* ---- own doors */
+/* n labels; the place is the lowest that is free from `from` on. */
+uint32_t door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm,
+			  uint32_t whose);
+void door_client_close(struct door_client *c, uint32_t own);
+/* The one that HAS that label; NONE. */
+uint32_t door_client_mine(const struct door_client *c, uint32_t label);
+
+/* ---- doors of others */
+uint32_t door_client_import(struct door_client *c, const struct door_address *at, uint32_t own,
+			    uint32_t whose);
+void door_client_drop(struct door_client *c, uint32_t import);
+/* Those with that own door: the one that the relay calls so, or NONE; *more: there are some that it
+ * has no name for yet. */
+uint32_t door_client_called(const struct door_client *c, uint32_t own, uint32_t label, bool *more);
+/* A relay that carries both: who is behind the address is of this cluster. */
+bool door_client_near(const struct door_client *c, uint32_t own, const struct door_address *at);
+/* Who called us, or does so no more.  false: no room now, nothing is kept. */
+bool door_client_hold(struct door_client *c, uint32_t label);
+bool door_client_unhold(struct door_client *c, uint32_t label);
+
+/* For tests: NULL, or what does not agree. */
+const char *door_client_check(const struct door_client *c);
+
+#endif

@@ -1,0 +1,155 @@
+/* A process with doors (lib/door/client) and a relay that says whatever it likes: calls and notes
+ * as the input says.  What the object keeps must agree after each. */
+#include "door/client.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+#define PLACES 6u
+#define REALM  7u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct rig {
+	struct door_client c;
+	struct door_client_own own[PLACES];
+	struct door_client_import import[PLACES];
+	uint32_t room;
+	bool drop_lost;
+};
+
+static bool
+rig_say(void *user, const void *note, size_t len)
+{
+	struct rig *r = user;
+	struct relay_door_note n;
+	BASE_ASSERT(relay_door_decode(note, len, &n) == 0);
+	r->room -= r->room > 0;
+	return r->room > 0;
+}
+
+static void
+rig_wake(void *user)
+{
+	(void)user;
+}
+
+static void
+rig_opened(void *user, uint32_t own)
+{
+	const struct rig *r = user;
+	BASE_ASSERT(r->own[own].state == DOOR_CLIENT_HAVE || r->own[own].state == DOOR_CLIENT_OVER);
+}
+
+static void
+rig_reached(void *user, uint32_t import)
+{
+	BASE_ASSERT(((const struct rig *)user)->import[import].state == DOOR_CLIENT_HAVE);
+}
+
+static void
+rig_lost(void *user, uint32_t import, enum door_client_lost why)
+{
+	struct rig *r = user;
+	uint8_t state = r->import[import].state;
+	BASE_ASSERT(state == (why == DOOR_CLIENT_RESET ? DOOR_CLIENT_HAVE : DOOR_CLIENT_OVER));
+	if (r->drop_lost)
+		door_client_drop(&r->c, import);
+}
+
+static void
+rig_left(void *user, uint32_t label)
+{
+	(void)user, (void)label;
+}
+
+static const struct door_client_ops rig_ops = {.say = rig_say,
+					       .wake = rig_wake,
+					       .opened = rig_opened,
+					       .reached = rig_reached,
+					       .lost = rig_lost,
+					       .left = rig_left};
+
+/* What a relay might really say of place k, by what the place has asked; else the input's bytes. */
+static size_t
+write_note(const struct rig *r, uint8_t op, uint8_t k, uint8_t label, uint8_t *out)
+{
+	uint8_t bytes[DOOR_ADDRESS_MAX];
+	struct door_address a = r->own[k].at;
+	struct relay_door_note n = {.op = op, .label = label, .turn = label & 3};
+	a.label = label + 1u;
+	a.nrelays = 1;
+	a.relay[0] = (struct door_relay){1, 1};
+	n.request =
+		op == RELAY_DOOR_ADDRESS || label & 1 ? r->own[k].request : r->import[k].request;
+	if (op == RELAY_DOOR_GONE && label & 2)
+		n.request = 0;
+	if (op == RELAY_DOOR_ADDRESS)
+		n.address =
+			(struct relay_door_bytes){bytes, (uint8_t)door_address_encode(&a, bytes)};
+	return relay_door_encode(&n, out);
+}
+
+static void
+act(struct rig *r, uint8_t what, uint8_t arg)
+{
+	static const uint8_t ops[] = {RELAY_DOOR_ADDRESS, RELAY_DOOR_IMPORTED, RELAY_DOOR_REFUSED,
+				      RELAY_DOOR_GONE};
+	static const struct door_address far = {
+		.realm = REALM, .token = 1, .label = 9, .n = 1, .nrelays = 1, .relay = {{2, 2}}};
+	uint8_t note[RELAY_DOOR_NOTE_MAX], k = arg % PLACES;
+	switch (what % 12) {
+	case 0:
+		(void)door_client_open(&r->c, 0, (uint16_t)(1 + k), REALM, k);
+		break;
+	case 1:
+		door_client_close(&r->c, k);
+		break;
+	case 2:
+		(void)door_client_import(&r->c, &far, k, k);
+		break;
+	case 3:
+		door_client_drop(&r->c, k);
+		break;
+	case 4:
+		if (r->c.up)
+			door_client_down(&r->c, arg & 1, arg);
+		else
+			door_client_up(&r->c);
+		break;
+	case 5:
+		r->room = arg & 0x80 ? UINT32_MAX : arg;
+		(void)door_client_turn(&r->c);
+		break;
+	case 6:
+		(void)door_client_hold(&r->c, arg);
+		break;
+	case 7:
+		(void)door_client_unhold(&r->c, arg);
+		break;
+	default:
+		door_client_note(&r->c, note, write_note(r, ops[what % 4], k, arg / PLACES, note));
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct rig r;
+	struct door_client_conf conf = {.not_label = 3, .ops = &rig_ops, .user = &r};
+	memset(&r, 0, sizeof r);
+	r.room = UINT32_MAX;
+	door_client_init(&r.c, &conf, r.own, PLACES, r.import, PLACES);
+	for (size_t at = 0; at + 2 <= size; at += 2) {
+		r.drop_lost = data[at] & 0x80;
+		if ((data[at] & 0x7f) == 0x7f) { /* the rest is a note as it is */
+			door_client_note(&r.c, data + at + 1, size - at - 1);
+			at = size - 2;
+		} else {
+			act(&r, data[at] & 0x7f, data[at + 1]);
+		}
+		BASE_ASSERT(!door_client_check(&r.c));
+	}
+	return 0;
+}

@@ -1,0 +1,477 @@
+/* What a process says to the relay that carries its doors, and what it makes of the answers. */
+#include "cmocka_all.h"
+
+#include "door/client.h"
+
+#include <string.h>
+
+#define REALM 0x1111222233334444u
+#define OWNS  8u
+#define IMPS  8u
+#define RELAY                    \
+	{                        \
+		0xc0000201, 7812 \
+	}
+#define LABEL0 64u
+
+struct told {
+	enum { OPENED, REACHED, LOST, LEFT } what;
+	uint32_t which;
+	enum door_client_lost why;
+};
+
+struct bench {
+	struct door_client c;
+	struct door_client_own own[OWNS];
+	struct door_client_import import[IMPS];
+	struct relay_door_note said[600];
+	uint32_t nsaid, room, wakes, ntold;
+	uint8_t address[DOOR_ADDRESS_MAX]; /* of what was said last */
+	struct told told[64];
+	bool drop_lost;
+};
+
+static bool
+say(void *user, const void *note, size_t len)
+{
+	struct bench *b = user;
+	struct relay_door_note n;
+	if (!b->room)
+		return false;
+	b->room--;
+	assert_int_equal(relay_door_decode(note, len, &n), 0);
+	memcpy(b->address, n.address.at ? n.address.at : b->address, n.address.len);
+	n.address.at = b->address;
+	b->said[b->nsaid++] = n;
+	return true;
+}
+
+static void
+wake(void *user)
+{
+	((struct bench *)user)->wakes++;
+}
+
+static void
+tell(struct bench *b, struct told t)
+{
+	assert_true(b->ntold < 64);
+	b->told[b->ntold++] = t;
+}
+
+static void
+opened(void *user, uint32_t own)
+{
+	tell(user, (struct told){.what = OPENED, .which = own});
+}
+
+static void
+reached(void *user, uint32_t import)
+{
+	tell(user, (struct told){.what = REACHED, .which = import});
+}
+
+static void
+lost(void *user, uint32_t import, enum door_client_lost why)
+{
+	struct bench *b = user;
+	tell(b, (struct told){LOST, import, why});
+	if (b->drop_lost)
+		door_client_drop(&b->c, import);
+}
+
+static void
+left(void *user, uint32_t label)
+{
+	tell(user, (struct told){.what = LEFT, .which = label});
+}
+
+static const struct door_client_ops bench_ops = {
+	.say = say, .wake = wake, .opened = opened, .reached = reached, .lost = lost, .left = left};
+
+static struct bench *
+make_bench(bool up)
+{
+	static struct bench b;
+	struct door_client_conf conf = {.secret = "sixteen letters", .ops = &bench_ops, .user = &b};
+	memset(&b, 0, sizeof b);
+	b.room = UINT32_MAX;
+	door_client_init(&b.c, &conf, b.own, OWNS, b.import, IMPS);
+	if (up)
+		door_client_up(&b.c);
+	return &b;
+}
+
+static void
+hear(struct bench *b, const struct relay_door_note *n)
+{
+	uint8_t buf[RELAY_DOOR_NOTE_MAX];
+	door_client_note(&b->c, buf, relay_door_encode(n, buf));
+	assert_null(door_client_check(&b->c));
+}
+
+static void
+hear_of(struct bench *b, uint8_t op, uint32_t request, uint32_t label)
+{
+	hear(b, &(struct relay_door_note){.op = op, .request = request, .label = label, .n = 1});
+}
+
+/* Returns the one that was said last, of which it is the only one since n. */
+static const struct relay_door_note *
+turn_once(struct bench *b, uint8_t op)
+{
+	uint32_t before = b->nsaid;
+	assert_true(door_client_turn(&b->c));
+	assert_null(door_client_check(&b->c));
+	assert_int_equal(b->nsaid, before + 1);
+	assert_int_equal(b->said[before].op, op);
+	return &b->said[before];
+}
+
+static void
+turn_silent(struct bench *b)
+{
+	uint32_t before = b->nsaid;
+	assert_true(door_client_turn(&b->c));
+	assert_int_equal(b->nsaid, before);
+}
+
+static struct told
+told_once(struct bench *b)
+{
+	assert_int_equal(b->ntold, 1);
+	b->ntold = 0;
+	return b->told[0];
+}
+
+/* The relay's answer to a REGISTER. */
+static void
+give_address(struct bench *b, const struct relay_door_note *asked, uint32_t label)
+{
+	uint8_t bytes[DOOR_ADDRESS_MAX];
+	struct door_address a = {.realm = asked->realm,
+				 .token = asked->token,
+				 .label = label,
+				 .n = asked->n,
+				 .nrelays = 1,
+				 .relay = {RELAY}};
+	hear(b, &(struct relay_door_note){
+			.op = RELAY_DOOR_ADDRESS,
+			.request = asked->request,
+			.label = label,
+			.address = {bytes, (uint8_t)door_address_encode(&a, bytes)}});
+}
+
+static uint32_t
+open_one(struct bench *b)
+{
+	uint32_t own = door_client_open(&b->c, 0, 1, REALM, 7);
+	give_address(b, turn_once(b, RELAY_DOOR_REGISTER), LABEL0 + own);
+	assert_int_equal(told_once(b).what, OPENED);
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_HAVE);
+	return own;
+}
+
+static struct door_address
+far_address(uint32_t label)
+{
+	return (struct door_address){.realm = REALM,
+				     .token = 99,
+				     .label = label,
+				     .n = 1,
+				     .nrelays = 1,
+				     .relay = {{0xc0000202, 7812}}};
+}
+
+static uint32_t
+import_one(struct bench *b, uint32_t own, uint32_t label)
+{
+	struct door_address far = far_address(label + 1000);
+	uint32_t i = door_client_import(&b->c, &far, own, 3);
+	hear_of(b, RELAY_DOOR_IMPORTED, turn_once(b, RELAY_DOOR_IMPORT)->request, label);
+	assert_int_equal(told_once(b).what, REACHED);
+	assert_int_equal(b->import[i].label, label);
+	return i;
+}
+
+static void
+a_door_is_registered_and_left(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(false);
+	uint32_t own = door_client_open(&b->c, 0, 4, REALM, 7);
+	assert_true(door_client_wants(&b->c) && b->wakes == 1);
+	turn_silent(b); /* nobody to say it to */
+	door_client_up(&b->c);
+	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_REGISTER);
+	assert_true(n->n == 4 && n->realm == REALM && n->token != 0);
+	turn_silent(b);
+	give_address(b, n, LABEL0);
+	assert_int_equal(told_once(b).which, own);
+	give_address(b, n, LABEL0); /* twice */
+	assert_int_equal(b->ntold, 0);
+	assert_int_equal(door_client_mine(&b->c, LABEL0 + 3), own);
+	assert_int_equal(door_client_mine(&b->c, LABEL0 + 4), DOOR_CLIENT_NONE);
+	door_client_close(&b->c, own);
+	assert_int_equal(turn_once(b, RELAY_DOOR_LEAVE)->label, LABEL0);
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_FREE);
+}
+
+/* What is closed before its address came is left when it comes; its place is not taken before. */
+static void
+a_door_is_closed_before_it_is_known(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	uint32_t own = door_client_open(&b->c, 0, 1, REALM, 7);
+	struct relay_door_note asked = *turn_once(b, RELAY_DOOR_REGISTER);
+	door_client_close(&b->c, own);
+	assert_int_equal(door_client_open(&b->c, 0, 1, REALM, 8), own + 1);
+	give_address(b, &asked, LABEL0);
+	assert_int_equal(b->said[b->nsaid - 1].op, RELAY_DOOR_LEAVE);
+	assert_int_equal(b->said[b->nsaid - 1].label, LABEL0);
+	assert_int_equal(b->ntold, 0);
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_FREE);
+	struct relay_door_note other = *turn_once(b, RELAY_DOOR_REGISTER);
+	assert_true(other.request != asked.request && other.token != asked.token);
+	hear_of(b, RELAY_DOOR_REFUSED, other.request, 0);
+	assert_int_equal(told_once(b).which, own + 1);
+	assert_int_equal(b->own[own + 1].state, DOOR_CLIENT_OVER);
+}
+
+static void
+a_label_of_others_is_not_taken(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	b->c.conf.not_label = LABEL0;
+	uint32_t own = door_client_open(&b->c, 0, 1, REALM, 7);
+	struct relay_door_note asked = *turn_once(b, RELAY_DOOR_REGISTER);
+	give_address(b, &asked, LABEL0);
+	assert_int_equal(b->ntold, 0);
+	assert_int_equal(b->said[b->nsaid - 1].op, RELAY_DOOR_LEAVE);
+	const struct relay_door_note *again = turn_once(b, RELAY_DOOR_REGISTER);
+	assert_true(again->token != asked.token && again->request != asked.request);
+	give_address(b, again, LABEL0 + 1);
+	assert_int_equal(told_once(b).which, own);
+}
+
+static void
+an_import_waits_for_its_door(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	struct door_address far = far_address(5);
+	uint32_t own = door_client_open(&b->c, 0, 1, REALM, 7);
+	uint32_t i = door_client_import(&b->c, &far, own, 3);
+	bool more;
+	give_address(b, turn_once(b, RELAY_DOOR_REGISTER), LABEL0);
+	(void)told_once(b);
+	assert_int_equal(door_client_called(&b->c, own, 9, &more), DOOR_CLIENT_NONE);
+	assert_true(more);
+	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_IMPORT);
+	assert_int_equal(n->label, LABEL0);
+	hear_of(b, RELAY_DOOR_IMPORTED, n->request, 9);
+	assert_int_equal(told_once(b).what, REACHED);
+	hear_of(b, RELAY_DOOR_IMPORTED, n->request, 9); /* twice */
+	assert_int_equal(b->ntold, 0);
+	assert_int_equal(door_client_called(&b->c, own, 9, &more), i);
+	assert_int_equal(door_client_called(&b->c, own + 1, 9, &more), DOOR_CLIENT_NONE);
+	door_client_drop(&b->c, i);
+	n = turn_once(b, RELAY_DOOR_DROP);
+	assert_true(n->label == 9 && n->request != 0);
+	assert_int_equal(b->import[i].state, DOOR_CLIENT_FREE);
+}
+
+static void
+what_is_dropped_unanswered_is_given_back(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	struct door_address far = far_address(5);
+	uint32_t own = open_one(b), i = door_client_import(&b->c, &far, own, 3);
+	uint32_t request = turn_once(b, RELAY_DOOR_IMPORT)->request;
+	door_client_drop(&b->c, i);
+	turn_silent(b);
+	assert_int_equal(door_client_import(&b->c, &far, own, 3), i + 1); /* another place */
+	door_client_drop(&b->c, i + 1);					  /* never asked for */
+	turn_silent(b);
+	hear_of(b, RELAY_DOOR_IMPORTED, request, 9);
+	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_DROP);
+	assert_true(n->label == 9 && n->request == request);
+	assert_int_equal(b->ntold, 0);
+	/* A refusal needs no word. */
+	i = door_client_import(&b->c, &far, own, 3);
+	request = turn_once(b, RELAY_DOOR_IMPORT)->request;
+	door_client_drop(&b->c, i);
+	hear_of(b, RELAY_DOOR_REFUSED, request, 0);
+	turn_silent(b);
+	assert_int_equal(b->import[i].state, DOOR_CLIENT_FREE);
+	/* What nobody asked for is given back at once. */
+	hear_of(b, RELAY_DOOR_IMPORTED, request, 11);
+	assert_int_equal(b->said[b->nsaid - 1].op, RELAY_DOOR_DROP);
+	assert_int_equal(b->said[b->nsaid - 1].label, 11);
+}
+
+static void
+ends_are_told_once(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	uint32_t own = open_one(b), i = import_one(b, own, 9), k = import_one(b, own, 10);
+	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 10); /* another label: not it */
+	assert_int_equal(b->ntold, 0);
+	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 9);
+	struct told t = told_once(b);
+	assert_true(t.what == LOST && t.which == i && t.why == DOOR_CLIENT_GONE);
+	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 9);
+	assert_int_equal(b->ntold, 0);
+	door_client_drop(&b->c, i);
+	turn_silent(b); /* the relay knows */
+	hear_of(b, RELAY_DOOR_GONE, 0, 77);
+	t = told_once(b);
+	assert_true(t.what == LEFT && t.which == 77);
+	/* Gone while the DROP is still to be said. */
+	door_client_drop(&b->c, k);
+	hear_of(b, RELAY_DOOR_GONE, b->import[k].request, 10);
+	turn_silent(b);
+	assert_int_equal(b->ntold, 0);
+}
+
+static void
+reached_anew_is_lost_first(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	uint32_t own = open_one(b), i = import_one(b, own, 9), request = b->import[i].request;
+	hear(b,
+	     &(struct relay_door_note){
+		     .op = RELAY_DOOR_IMPORTED, .request = request, .label = 9, .n = 1, .turn = 1});
+	assert_int_equal(b->ntold, 2);
+	assert_true(b->told[0].what == LOST && b->told[0].why == DOOR_CLIENT_RESET);
+	assert_true(b->told[1].what == REACHED);
+	b->ntold = 0;
+	b->drop_lost = true; /* who cannot go on drops it */
+	hear(b,
+	     &(struct relay_door_note){
+		     .op = RELAY_DOOR_IMPORTED, .request = request, .label = 9, .n = 1, .turn = 2});
+	assert_int_equal(told_once(b).what, LOST);
+	assert_int_equal(turn_once(b, RELAY_DOOR_DROP)->request, request);
+}
+
+/* A relay that comes back is asked for all that is still wanted, by other tokens. */
+static void
+the_relay_goes_and_comes(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	uint32_t own = open_one(b), i = import_one(b, own, 9);
+	struct door_address far = far_address(5);
+	uint64_t token = b->own[own].at.token;
+	uint32_t k = door_client_import(&b->c, &far, own, 4);
+	(void)turn_once(b, RELAY_DOOR_IMPORT);
+	door_client_down(&b->c, true, 1000);
+	assert_null(door_client_check(&b->c));
+	struct told t = told_once(b);
+	assert_true(t.which == i && t.why == DOOR_CLIENT_RELAY);
+	assert_true(b->c.retry_ns > 1000 && door_client_wants(&b->c));
+	assert_false(door_client_hold(&b->c, 3));
+	uint64_t gap = b->c.retry_ns - 1000;
+	door_client_down(&b->c, true, 1000);
+	assert_int_equal(b->c.retry_ns - 1000, 2 * gap);
+	door_client_up(&b->c);
+	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_REGISTER);
+	assert_true(n->token != token);
+	give_address(b, n, LABEL0);
+	(void)told_once(b);
+	(void)turn_once(b, RELAY_DOOR_IMPORT);
+	assert_int_equal(b->import[k].state, DOOR_CLIENT_ASKED);
+	/* For good. */
+	door_client_down(&b->c, false, 1000);
+	assert_null(door_client_check(&b->c));
+	assert_int_equal(told_once(b).which, k);
+	assert_false(door_client_wants(&b->c));
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_OVER);
+}
+
+/* Words keep their order; none is lost but those beyond the bound, of which is said so. */
+static void
+words_wait_for_room(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	uint32_t own = open_one(b), before = b->nsaid;
+	b->room = 0;
+	for (uint32_t i = 0; i < DOOR_CLIENT_LETTERS; i++)
+		assert_true(door_client_hold(&b->c, i));
+	assert_false(door_client_hold(&b->c, 999));
+	assert_false(door_client_unhold(&b->c, 999));
+	door_client_close(&b->c, own);
+	assert_false(door_client_turn(&b->c));
+	b->room = 100;
+	assert_false(door_client_turn(&b->c));
+	b->room = UINT32_MAX;
+	assert_true(door_client_turn(&b->c));
+	assert_int_equal(b->nsaid, before + DOOR_CLIENT_LETTERS + 1);
+	for (uint32_t i = 0; i < DOOR_CLIENT_LETTERS; i++)
+		assert_int_equal(b->said[before + i].label, i);
+	assert_int_equal(b->said[b->nsaid - 1].op, RELAY_DOOR_LEAVE);
+}
+
+static void
+tables_are_bounds(void **state)
+{
+	(void)state;
+	static struct door_client_import more[2 * IMPS];
+	struct bench *b = make_bench(true);
+	struct door_address far = far_address(5);
+	for (uint32_t i = 0; i < OWNS; i++)
+		assert_int_equal(door_client_open(&b->c, 0, 1, REALM, i), i);
+	assert_int_equal(door_client_open(&b->c, 0, 1, REALM, 0), DOOR_CLIENT_NONE);
+	for (uint32_t i = 0; i < IMPS; i++)
+		assert_int_equal(door_client_import(&b->c, &far, 0, i), i);
+	assert_int_equal(door_client_import(&b->c, &far, 0, 0), DOOR_CLIENT_NONE);
+	memcpy(more, b->import, sizeof b->import);
+	door_client_grow(&b->c, more, 2 * IMPS);
+	assert_int_equal(door_client_import(&b->c, &far, 0, 0), IMPS);
+	assert_null(door_client_check(&b->c));
+}
+
+static void
+relays_are_told_from_others(void **state)
+{
+	(void)state;
+	uint8_t hello[RELAY_HELLO_LEN];
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = 1400};
+	uint32_t mtu = 0;
+	relay_hello_encode(&h, hello);
+	assert_true(door_client_is_relay(hello, sizeof hello, &mtu));
+	assert_int_equal(mtu, 1400);
+	assert_false(door_client_is_relay(hello, sizeof hello - 1, &mtu));
+	assert_true(door_client_mss(9000, 1400) < 1400);
+	assert_int_equal(door_client_mss(1000, 1400), 1000);
+	assert_int_equal(door_client_mss(1000, 0), 1000);
+	door_client_hello(hello);
+	assert_int_equal(relay_hello_decode(hello, sizeof hello, &h), 0);
+	assert_int_equal(h.kind, RELAY_HELLO_DOOR);
+	assert_false(door_client_is_relay(hello, sizeof hello, &mtu));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_door_is_registered_and_left),
+		cmocka_unit_test(a_door_is_closed_before_it_is_known),
+		cmocka_unit_test(a_label_of_others_is_not_taken),
+		cmocka_unit_test(an_import_waits_for_its_door),
+		cmocka_unit_test(what_is_dropped_unanswered_is_given_back),
+		cmocka_unit_test(ends_are_told_once),
+		cmocka_unit_test(reached_anew_is_lost_first),
+		cmocka_unit_test(the_relay_goes_and_comes),
+		cmocka_unit_test(words_wait_for_room),
+		cmocka_unit_test(tables_are_bounds),
+		cmocka_unit_test(relays_are_told_from_others),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
