@@ -3,8 +3,6 @@
 #include "private.h"
 
 #include "base/bytes.h"
-#include "relayproto/door.h"
-#include "relayproto/hello.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,14 +11,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define HELLO_MAGIC   0x53554349u /* as in peer.c */
-#define HELLO_VERSION 2u
-#define OWN_REQUEST   1u /* of REGISTER; those of IMPORTs are ids */
-#define DIRECT_LABEL  1u /* in an address without a relay: nobody looks there */
-#define GAP_NS	      (10 * BASE_MS_NS)
-#define GAP_NS_MAX    (500 * BASE_MS_NS)
-#define SOON_NS	      BASE_MS_NS
-#define LOOK_NS	      BASE_S_NS
+#define OWN	     0u /* its place at the client */
+#define DIRECT_LABEL 1u /* in an address without a relay: nobody looks there */
+#define LOOK_NS	     BASE_S_NS
 _Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
 
 static void
@@ -49,29 +42,25 @@ read_relay_at(const char *text, struct suci_addr *out)
 	return 0;
 }
 
-/* Another one for each registration: by the old address, which a relay that began anew may give out
- * again, nobody is to reach lanes that begin anew, too. */
-static bool
-draw_token(struct datagram_sock *s)
-{
-	return getrandom(&s->door.at.token, sizeof s->door.at.token, 0) ==
-	       (ssize_t)sizeof s->door.at.token;
-}
+static const struct door_client_ops libsuci_door_ops;
 
 int
 datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 {
+	struct door_client_conf c = {.ops = &libsuci_door_ops, .user = s};
+	struct door_address *me = &s->door.at;
 	s->door.path = NONE;
 	s->door.due_ns = BASE_NEVER_NS;
-	s->door.gap_ns = GAP_NS;
-	s->door.at = (struct door_address){.realm = conf->realm, .n = PRIOS, .nrelays = 1};
+	*me = (struct door_address){.realm = conf->realm, .n = PRIOS, .nrelays = 1};
 	if (!conf->doors)
 		return 0;
-	if (!draw_token(s)) {
+	if (getrandom(&me->token, sizeof me->token, 0) != (ssize_t)sizeof me->token ||
+	    getrandom(c.secret, sizeof c.secret, 0) != (ssize_t)sizeof c.secret) {
 		datagram_fail_open(errno, "no random numbers from the kernel");
 		return -1;
 	}
 	s->door.via = conf->relay != NULL;
+	door_client_init(&s->door.client, &c, s->door.own, 1, NULL, 0);
 	if (!conf->relay || !read_relay_at(conf->relay, &s->door.relay))
 		return 0;
 	datagram_fail_open(EINVAL,
@@ -86,8 +75,7 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 bool
 datagram_door_unused(const struct peer *p)
 {
-	return !p->known && p->path == NONE && !p->head && !p->unread_blocks && !p->error &&
-	       !p->say;
+	return !p->known && p->path == NONE && !p->head && !p->unread_blocks && !p->error;
 }
 
 static struct peer *
@@ -128,38 +116,33 @@ datagram_door_place(struct datagram_sock *s)
 /* ---- directly ---- */
 
 void
-datagram_door_hello(const struct datagram_sock *s, const struct peer *p, uint8_t out[DOOR_HELLO])
+datagram_door_hello(const struct datagram_sock *s, const struct peer *p,
+		    uint8_t out[DOOR_HELLO_LEN])
 {
-	be32_store(out, HELLO_MAGIC);
-	be32_store(out + 4, HELLO_VERSION << 16 | (s->conf.flags & DATAGRAM_CRC));
-	be32_store(out + 8, p->at.label);
-	be32_store(out + 12, 0);
-	be64_store(out + 16, door_proof(&p->at));
+	struct door_hello h = door_hello_to(&p->at, s->conf.flags & DATAGRAM_CRC);
+	door_hello_write(&h, out);
 }
 
 bool
 datagram_door_is_hello(const void *hello, size_t len)
 {
-	const uint8_t *b = hello;
-	return len >= DOOR_HELLO && be32_load(b) == HELLO_MAGIC &&
-	       be32_load(b + 4) >> 16 == HELLO_VERSION;
+	struct door_hello h;
+	return door_hello_read(hello, len, &h);
 }
 
 int
 datagram_door_accept(struct datagram_sock *s, const void *hello, size_t len,
 		     char why[SUCI_TEXT_MAX])
 {
-	const uint8_t *b = hello;
-	const struct door_address *me = &s->door.at;
-	(void)len;
+	struct door_hello h;
 	/* What is no door and what is another one sound alike. */
-	bool proves = s->door.have && !s->door.via && be32_load(b + 8) == me->label &&
-		      be64_load(b + 16) == door_proof(me);
+	bool proves = s->door.have && !s->door.via && door_hello_read(hello, len, &h) &&
+		      door_hello_proves(&h, &s->door.at);
 	if (s->closing)
 		snprintf(why, SUCI_TEXT_MAX, "it is leaving");
 	else if (!proves)
 		snprintf(why, SUCI_TEXT_MAX, "nobody here has that address (now)");
-	else if ((be32_load(b + 4) & 0xffff) != (s->conf.flags & DATAGRAM_CRC))
+	else if (h.flags != (s->conf.flags & DATAGRAM_CRC))
 		snprintf(why, SUCI_TEXT_MAX, "CRC is %s there",
 			 s->conf.flags & DATAGRAM_CRC ? "on" : "off");
 	else if (!datagram_door_free(s))
@@ -193,70 +176,60 @@ datagram_door_came(struct datagram_sock *s, const struct suci_addr *from)
 	return p;
 }
 
-/* ---- notes to the relay ---- */
+/* ---- the relay ---- */
 
-static bool
-say_to_relay(struct datagram_sock *s, const struct relay_door_note *n)
-{
-	uint8_t b[RELAY_DOOR_NOTE_MAX];
-	s->dirty = true;
-	return suci_path_note(s->ep, s->door.path, b, relay_door_encode(n, b), s->now_ns) ==
-	       SUCI_ERR_OK;
-}
-
-static void end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why);
-
-/* HOLD or DROP; later if there is no room. */
+/* The door is to be registered, if it is not. */
 static void
-say_peer(struct datagram_sock *s, struct peer *p, uint8_t op)
+want_door(struct datagram_sock *s)
 {
-	struct relay_door_note n = {.op = op, .label = p->label, .request = p->request};
-	p->say = s->door.up && !say_to_relay(s, &n) ? op : 0;
-	if (p->say) {
-		s->door.says = true;
-		wake_door(s, s->now_ns + SOON_NS);
-	}
-}
-
-static void
-say_kept(struct datagram_sock *s)
-{
-	s->door.says = false;
-	for (uint32_t i = s->npeers; i < s->nplaces; i++)
-		if (s->peer[i].say)
-			say_peer(s, &s->peer[i], s->peer[i].say);
-}
-
-static void
-register_own(struct datagram_sock *s)
-{
-	struct relay_door_note n = {.op = RELAY_DOOR_REGISTER,
-				    .request = OWN_REQUEST,
-				    .n = PRIOS,
-				    .realm = s->door.at.realm,
-				    .token = s->door.at.token};
-	s->door.asked = say_to_relay(s, &n);
-	if (!s->door.asked)
-		wake_door(s, s->now_ns + SOON_NS);
+	struct door_client *c = &s->door.client;
+	if (s->door.own[OWN].state == DOOR_CLIENT_OVER)
+		door_client_close(c, OWN);
+	if (s->door.own[OWN].state == DOOR_CLIENT_FREE)
+		(void)door_client_open(c, OWN, PRIOS, s->conf.realm, 0);
+	wake_door(s, 0);
 }
 
 static void
 open_relay_path(struct datagram_sock *s)
 {
-	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
 	uint8_t hello[RELAY_HELLO_LEN];
 	uint32_t path;
-	if (s->now_ns < s->door.retry_ns) {
-		wake_door(s, s->door.retry_ns);
+	if (s->now_ns < s->door.client.retry_ns) {
+		wake_door(s, s->door.client.retry_ns);
 		return;
 	}
-	relay_hello_encode(&h, hello);
+	door_client_hello(hello);
 	if (suci_path_open(s->ep, &s->door.relay, hello, sizeof hello, &path, s->now_ns)) {
-		wake_door(s, s->now_ns + SOON_NS);
+		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
 		return;
 	}
 	s->door.path = path;
 	s->dirty = true;
+}
+
+/* No more to be reached, and why. */
+static void
+end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
+{
+	for (unsigned i = 0; i < PRIOS; i++)
+		if (p->lane[i] != NONE && s->door.client.up)
+			suci_lane_close(s->lanes, p->lane[i], s->now_ns);
+	datagram_peer_forget(s, p);
+	if (p->import != NONE)
+		door_client_drop(&s->door.client, p->import);
+	p->import = NONE;
+	p->try_since_ns = 0;
+	if (p->resting) { /* and with it is what was kept for it */
+		datagram_outs_lose(s, p);
+		p->known = p->resting = false;
+		p->lost_now = 0;
+		return;
+	}
+	snprintf(p->why, sizeof p->why, "%s", why);
+	if (p->head)
+		datagram_peer_lose(s, p, err);
+	p->error = p->lost_now ? err : p->error;
 }
 
 /* Nobody tells that one who is connected does not take anything: no path is down then. */
@@ -281,7 +254,8 @@ give_up_stuck(struct datagram_sock *s)
 		p->acked = acked;
 		if (s->now_ns - p->acked_ns < limit)
 			continue;
-		say_peer(s, p, RELAY_DOOR_DROP);
+		if (p->import == NONE)
+			(void)door_client_unhold(&s->door.client, p->label);
 		end_reached(s, p, ETIMEDOUT, "takes nothing");
 	}
 	s->door.look_ns = s->now_ns + LOOK_NS;
@@ -290,30 +264,53 @@ give_up_stuck(struct datagram_sock *s)
 void
 datagram_door_turn(struct datagram_sock *s)
 {
+	struct door_client *c = &s->door.client;
 	s->door.due_ns = BASE_NEVER_NS;
 	if (!s->door.via || s->closing)
 		return;
-	if (s->door.path == NONE && s->door.want)
+	if (s->door.path == NONE && door_client_wants(c))
 		open_relay_path(s);
-	else if (s->door.up && s->door.want && !s->door.asked)
-		register_own(s);
-	if (s->door.up && s->door.says)
-		say_kept(s);
-	if (s->door.up && s->now_ns >= s->door.look_ns)
+	if (!c->up)
+		return;
+	if (!door_client_turn(c))
+		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
+	if (s->now_ns >= s->door.look_ns)
 		give_up_stuck(s);
-	if (s->door.up)
-		wake_door(s, s->door.look_ns);
+	wake_door(s, s->door.look_ns);
 }
 
-/* ---- what the relay says ---- */
+/* ---- what the client of doors wants ---- */
 
-/* Those that wait for an address of ours, or for the relay, look again. */
-static void
-try_waiting(struct datagram_sock *s)
+static bool
+say_to_our_relay(void *user, const void *note, size_t len)
 {
+	struct datagram_sock *s = user;
+	s->dirty = true;
+	return suci_path_note(s->ep, s->door.path, note, len, s->now_ns) == SUCI_ERR_OK;
+}
+
+static void
+wake_for_client(void *user)
+{
+	wake_door(user, 0);
+}
+
+/* The relay took our door, or has no room for it. */
+static void
+own_opened(void *user, uint32_t own)
+{
+	struct datagram_sock *s = user;
+	const struct door_client_own *d = &s->door.own[own];
+	s->door.have = d->state == DOOR_CLIENT_HAVE;
+	if (s->door.have) {
+		s->door.at = d->at;
+		return;
+	}
+	snprintf(s->door.why, sizeof s->door.why, "the relay has no room for a door");
+	s->door.error = ECONNREFUSED;
 	for (uint32_t i = s->npeers; i < s->nplaces; i++)
-		if (s->peer[i].relayed && s->peer[i].give)
-			datagram_peer_pend(s, &s->peer[i], 0);
+		if (s->peer[i].relayed && s->peer[i].known)
+			end_reached(s, &s->peer[i], ECONNREFUSED, s->door.why);
 }
 
 static struct peer *
@@ -335,28 +332,6 @@ set_reached(struct datagram_sock *s, struct peer *p, uint32_t label)
 	p->try_since_ns = 0;
 	if (p->give)
 		datagram_peer_pend(s, p, 0);
-}
-
-/* No more to be reached, and why. */
-static void
-end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
-{
-	for (unsigned i = 0; i < PRIOS; i++)
-		if (p->lane[i] != NONE && s->door.up)
-			suci_lane_close(s->lanes, p->lane[i], s->now_ns);
-	datagram_peer_forget(s, p);
-	p->imported = false;
-	p->try_since_ns = 0;
-	if (p->resting) { /* and with it is what was kept for it */
-		datagram_outs_lose(s, p);
-		p->known = p->resting = false;
-		p->lost_now = 0;
-		return;
-	}
-	snprintf(p->why, sizeof p->why, "%s", why);
-	if (p->head)
-		datagram_peer_lose(s, p, err);
-	p->error = p->lost_now ? err : p->error;
 }
 
 /* It had written to us before we opened its address: from now on its blocks come from that id. */
@@ -390,147 +365,104 @@ merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
 	}
 	q->head = q->tail = q->give = NULL;
 	q->queue_blocks = q->queue_bytes = 0;
-	say_peer(s, q, RELAY_DOOR_DROP);
+	(void)door_client_unhold(&s->door.client, q->label);
 	datagram_peer_forget(s, q);
 }
 
 static void
-hear_address(struct datagram_sock *s, const struct relay_door_note *n)
+far_peer_reached(void *user, uint32_t import)
 {
-	struct door_address a, *me = &s->door.at;
-	if (n->request != OWN_REQUEST || s->door.have ||
-	    door_address_decode(n->address.at, n->address.len, &a) || a.realm != me->realm ||
-	    a.token != me->token || a.n != PRIOS)
-		return;
-	*me = a;
-	s->door.have = true;
-	try_waiting(s);
-}
-
-static void
-hear_door_refused(struct datagram_sock *s, uint32_t request)
-{
-	struct peer *p = request >= DATAGRAM_DOOR_ID ? datagram_peer_find(s, request) : NULL;
-	if (request == OWN_REQUEST && !s->door.have) {
-		snprintf(s->door.why, sizeof s->door.why, "the relay has no room for a door");
-		s->door.error = ECONNREFUSED;
-		s->door.want = s->door.asked = false;
-		for (uint32_t i = s->npeers; i < s->nplaces; i++)
-			if (s->peer[i].relayed && s->peer[i].known)
-				end_reached(s, &s->peer[i], ECONNREFUSED, s->door.why);
-	} else if (p && p->relayed && p->imported && !p->up) {
-		end_reached(s, p, ECONNREFUSED,
-			    "is refused: nobody has that address now, or a relay is full");
-	}
-}
-
-static void
-hear_imported(struct datagram_sock *s, const struct relay_door_note *n)
-{
-	struct peer *p = datagram_peer_find(s, n->request), *q = find_called(s, n->label);
-	struct relay_door_note drop = {
-		.op = RELAY_DOOR_DROP, .label = n->label, .request = n->request};
-	/* Once more: a path between relays broke, and who was opened sees us as somebody new. */
-	if (p && p->relayed && p->imported && p->up && p->label == n->label) {
-		if (p->turn == n->turn)
-			return; /* the note came twice */
-		end_reached(s, p, ECONNRESET, "is reached anew: a path between relays broke");
-		p->imported = p->known;
-	}
-	if (!p || !p->relayed || !p->imported || p->up) {
-		(void)say_to_relay(s, &drop); /* it was closed meanwhile */
-		return;
-	}
-	set_reached(s, p, n->label);
-	p->turn = n->turn;
-	if (q && !q->known)
+	struct datagram_sock *s = user;
+	const struct door_client_import *m = &s->door.import[import];
+	struct peer *p = &s->peer[m->whose], *q = find_called(s, m->label);
+	set_reached(s, p, m->label);
+	if (q && q != p && !q->known)
 		merge_peer(s, p, q);
 }
 
 static void
-hear_gone(struct datagram_sock *s, const struct relay_door_note *n)
+far_peer_lost(void *user, uint32_t import, enum door_client_lost why)
 {
-	struct peer *p = n->request ? datagram_peer_find(s, n->request) : find_called(s, n->label);
-	if (p && p->relayed && p->up && p->label == n->label && p->request == n->request)
+	struct datagram_sock *s = user;
+	struct peer *p = &s->peer[s->door.import[import].whose];
+	switch (why) {
+	case DOOR_CLIENT_REFUSED:
+		end_reached(s, p, ECONNREFUSED,
+			    "is refused: nobody has that address now, or a relay is full");
+		break;
+	case DOOR_CLIENT_GONE:
+		end_reached(s, p, ECONNRESET, "is gone");
+		break;
+	case DOOR_CLIENT_RELAY:
+		break; /* datagram_door_down() says so to all */
+	case DOOR_CLIENT_RESET:
+		p->import = NONE;
+		end_reached(s, p, ECONNRESET, "is reached anew: a path between relays broke");
+		if (p->known)
+			p->import = import;
+		else
+			door_client_drop(&s->door.client, import);
+	}
+}
+
+static void
+far_peer_left(void *user, uint32_t label)
+{
+	struct datagram_sock *s = user;
+	struct peer *p = find_called(s, label);
+	if (p && p->import == NONE)
 		end_reached(s, p, ECONNRESET, "is gone");
 }
+
+static const struct door_client_ops libsuci_door_ops = {.say = say_to_our_relay,
+							.wake = wake_for_client,
+							.opened = own_opened,
+							.reached = far_peer_reached,
+							.lost = far_peer_lost,
+							.left = far_peer_left};
+
+/* ---- what the relay says ---- */
 
 void
 datagram_door_note(struct datagram_sock *s, const void *note, size_t len)
 {
-	struct relay_door_note n;
-	if (relay_door_decode(note, len, &n))
-		return;
-	switch ((enum relay_door_op)n.op) {
-	case RELAY_DOOR_ADDRESS:
-		hear_address(s, &n);
-		break;
-	case RELAY_DOOR_REFUSED:
-		hear_door_refused(s, n.request);
-		break;
-	case RELAY_DOOR_IMPORTED:
-		hear_imported(s, &n);
-		break;
-	case RELAY_DOOR_GONE:
-		hear_gone(s, &n);
-		break;
-	case RELAY_DOOR_REGISTER:
-	case RELAY_DOOR_LEAVE:
-	case RELAY_DOOR_IMPORT:
-	case RELAY_DOOR_HOLD:
-	case RELAY_DOOR_DROP:
-	case RELAY_DOOR_ASK:
-	case RELAY_DOOR_ANSWER:
-	case RELAY_DOOR_WITHDRAW:
-		break; /* not a relay's to say to us */
-	}
+	door_client_note(&s->door.client, note, len);
 }
 
 void
 datagram_door_up(struct datagram_sock *s, const void *hello, size_t len)
 {
-	struct relay_hello h;
 	struct suci_path_info info;
-	if (relay_hello_decode(hello, len, &h) || h.kind != RELAY_HELLO_RELAY ||
+	uint32_t mtu;
+	if (!door_client_is_relay(hello, len, &mtu) ||
 	    !suci_path_info(s->ep, s->door.path, &info)) {
 		suci_path_close(s->ep, s->door.path, "not a relay", s->now_ns);
 		return;
 	}
-	s->door.up = true;
-	s->door.gap_ns = GAP_NS;
-	s->door.mss = info.mss;
-	if (h.mtu > SUCI_OVERHEAD && h.mtu - (uint32_t)SUCI_OVERHEAD < info.mss)
-		s->door.mss = h.mtu - SUCI_OVERHEAD;
-	wake_door(s, 0);
+	s->door.mss = door_client_mss(info.mss, mtu);
+	door_client_up(&s->door.client);
 }
 
 void
 datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text)
 {
-	bool refused = why == SUCI_DOWN_REFUSED, was_up = s->door.up;
+	bool refused = why == SUCI_DOWN_REFUSED, was_up = s->door.client.up;
 	s->door.path = NONE;
-	s->door.up = s->door.have = s->door.asked = false;
-	if (!draw_token(s))
-		s->door.at.token++;
-	s->door.retry_ns = s->now_ns + s->door.gap_ns;
-	s->door.gap_ns = base_min_ns(2 * s->door.gap_ns, GAP_NS_MAX);
+	s->door.have = false;
 	snprintf(s->door.why, sizeof s->door.why, "our relay %s%.70s",
 		 refused  ? "refuses us: "
 		 : was_up ? "is gone"
 			  : "does not answer",
 		 refused && text ? text : "");
-	if (refused) {
+	if (refused)
 		s->door.error = ECONNREFUSED;
-		s->door.want = false;
-	}
+	door_client_down(&s->door.client, !refused, s->now_ns);
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
-		p->say = 0;
 		if (p->relayed && (p->up || (refused && p->known)))
 			end_reached(s, p, refused ? ECONNREFUSED : ECONNRESET, s->door.why);
-		p->imported = false;
 	}
-	wake_door(s, s->door.retry_ns);
+	wake_door(s, s->door.client.retry_ns);
 }
 
 enum suci_verdict
@@ -542,11 +474,10 @@ datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src)
 	struct peer *p = find_called(s, src - prio);
 	if (!p) {
 		p = datagram_door_place(s);
-		if (!p)
+		if (!p || !door_client_hold(&s->door.client, src - prio))
 			return SUCI_DROPPED; /* it sends again, and there may be one then */
 		p->relayed = true;
 		set_reached(s, p, src - prio);
-		say_peer(s, p, RELAY_DOOR_HOLD);
 	}
 	if (p->lane[prio] != NONE)
 		return SUCI_DROPPED;
@@ -558,21 +489,11 @@ datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src)
 uint64_t
 datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns)
 {
-	uint8_t bytes[DOOR_ADDRESS_MAX];
-	struct relay_door_note n = {
-		.op = RELAY_DOOR_IMPORT,
-		.request = p->request,
-		.label = s->door.at.label,
-		.address = {bytes, (uint8_t)door_address_encode(&p->at, bytes)}};
-	if (p->imported)
+	if (p->import != NONE)
 		return end_ns;
-	if (!s->door.have) {
-		s->door.want = true;
-		wake_door(s, 0);
-		return end_ns;
-	}
-	p->imported = say_to_relay(s, &n);
-	return p->imported ? end_ns : base_min_ns(end_ns, s->now_ns + SOON_NS);
+	want_door(s);
+	p->import = door_client_import(&s->door.client, &p->at, OWN, (uint32_t)(p - s->peer));
+	return p->import != NONE ? end_ns : base_min_ns(end_ns, s->now_ns + DOOR_CLIENT_SOON_NS);
 }
 
 void
@@ -580,9 +501,11 @@ datagram_door_why(struct datagram_sock *s, struct peer *p)
 {
 	if (!p->relayed)
 		return;
-	const char *why = p->imported  ? "is out of reach: its relays do not answer ours"
-			  : s->door.up ? "cannot be asked for: our relay has given us no address"
-				       : s->door.why;
+	bool asked = p->import != NONE && s->door.import[p->import].state == DOOR_CLIENT_ASKED;
+	const char *why = asked ? "is out of reach: its relays do not answer ours"
+			  : s->door.client.up
+				  ? "cannot be asked for: our relay has given us no address"
+				  : s->door.why;
 	snprintf(p->why, sizeof p->why, "%s",
 		 *why ? why : "cannot be asked for: our relay does not answer");
 }
@@ -612,7 +535,6 @@ open_place(struct datagram_sock *s, const struct door_address *a, const struct s
 	p->known = true;
 	p->at = *a;
 	p->relayed = !direct;
-	p->request = direct ? 0 : p->id;
 	if (direct)
 		p->addr = *direct;
 	return p->id;
@@ -668,7 +590,7 @@ datagram_close_at(struct datagram_sock *s, uint32_t id)
 	if (!p->relayed)
 		datagram_outs_lose(s, p);
 	if (!p->resting)
-		p->known = p->imported = false;
+		p->known = false;
 	p->error = 0;
 	p->lost_now = 0;
 	if (s->dest == p)
@@ -715,8 +637,7 @@ datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
 		uint64_t wait = s->conf.connect_ms * (uint64_t)BASE_MS_NS;
 		uint64_t now = suci_udp_now_ns();
 		s->door.error = 0;
-		s->door.want = true;
-		wake_door(s, 0);
+		want_door(s);
 		int r = datagram_wait_until(s, own_known, NULL,
 					    wait ? base_add_ns(now, wait) : BASE_NEVER_NS, NULL);
 		int err = r ? s->door.error : ETIMEDOUT;

@@ -1,7 +1,7 @@
 # libsuci: the Suci paper's interface as a C library.  The archive for programs of this
 # tree; for others libsuci.so.1 and a static library of one object, which export
 # nothing but datagram_*.
-$(call lib,datagram,libsuci,tunefile sucaead sucudp relayproto door suci tune base)
+$(call lib,datagram,libsuci,tunefile sucaead sucudp doorclient relayproto door suci tune base)
 HEADERS_ALL += libsuci/include/suci.h
 $(B)/headers/libsuci/include/suci.ok: INC := $(datagram_INC)
 
@@ -34,12 +34,12 @@ install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A) install-man
 	@install -m 644 libsuci/include/suci.h $(DESTDIR)$(PREFIX)/include/
 	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' libsuci/suci.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/suci.pc
 
-$(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
-$(call unit,test_datagram,test/unit/test_datagram.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
-$(call unit,test_datagram_door,test/unit/test_datagram_door.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
-$(call unit,test_datagram_relayed,test/unit/test_datagram_relayed.c,datagram relay tunefile sucaead sucudp relayproto door suci impi tune base,,-lpthread)
-$(call unit,test_datagram_identity,test/unit/test_datagram_identity.c,datagram tunefile sucaead seal sucudp relayproto door suci tune base)
-$(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
-$(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram tunefile sucaead sucudp relayproto door suci tune base,,-lpthread)
-$(call unit,test_datagram_tuned,test/unit/test_datagram_tuned.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
+$(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
+$(call unit,test_datagram,test/unit/test_datagram.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
+$(call unit,test_datagram_door,test/unit/test_datagram_door.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
+$(call unit,test_datagram_relayed,test/unit/test_datagram_relayed.c,datagram relay tunefile sucaead sucudp doorclient relayproto door suci impi tune base,,-lpthread)
+$(call unit,test_datagram_identity,test/unit/test_datagram_identity.c,datagram tunefile sucaead seal sucudp doorclient relayproto door suci tune base)
+$(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
+$(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base,,-lpthread)
+$(call unit,test_datagram_tuned,test/unit/test_datagram_tuned.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
 CFLAGS_test/unit/test_datagram_tuned.c := -Ilibsuci

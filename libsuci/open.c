@@ -132,11 +132,17 @@ make_sock_peers(struct datagram_sock *s, const struct datagram_db *db)
 	size_t peers = s->nplaces * sizeof *s->peer;
 	size_t paths = s->paths_max * sizeof *s->path_peer;
 	size_t lanes = s->lanes_max * sizeof *s->lane;
+	size_t imports = s->door.via ? DOOR_IMPORTS(s->conf.doors) * sizeof *s->door.import : 0;
 	s->peer = take_sock(s, peers);
 	s->path_peer = take_sock(s, paths);
 	s->lane = take_sock(s, lanes);
-	if (!s->peer || !s->path_peer || !s->lane)
+	s->door.import = take_sock(s, imports);
+	if (!s->peer || !s->path_peer || !s->lane || (imports && !s->door.import))
 		return -1;
+	if (imports) {
+		memset(s->door.import, 0, imports);
+		door_client_grow(&s->door.client, s->door.import, DOOR_IMPORTS(s->conf.doors));
+	}
 	memset(s->peer, 0, peers);
 	memset(s->path_peer, 0, paths);
 	memset(s->lane, 0, lanes);
@@ -309,6 +315,7 @@ dismantle_sock(struct datagram_sock *s)
 	free(s->peer);
 	free(s->path_peer);
 	free(s->lane);
+	free(s->door.import);
 	if (s->alive)
 		munmap((void *)(uintptr_t)s->alive, 1);
 	s->magic = 0;

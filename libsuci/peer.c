@@ -39,6 +39,7 @@ datagram_peer_init(const struct datagram_sock *s, struct peer *p, uint32_t id)
 {
 	*p = (struct peer){.id = id,
 			   .path = NONE,
+			   .import = NONE,
 			   .prio = (uint8_t)s->conf.priority,
 			   .pace = s->conf.slow_write};
 	for (unsigned k = 0; k < PRIOS; k++)
@@ -167,13 +168,13 @@ try_peer(struct datagram_sock *s, struct peer *p)
 		return end;
 	if (s->now_ns < p->try_at_ns)
 		return base_min_ns(end, p->try_at_ns);
-	uint8_t hello[DOOR_HELLO];
+	uint8_t hello[DOOR_HELLO_LEN];
 	uint32_t path;
 	datagram_hello_put(hello, &s->conf, p->id);
 	if (p->door)
 		datagram_door_hello(s, p, hello);
-	int err = suci_path_open(s->ep, &p->addr, hello, p->door ? DOOR_HELLO : HELLO_BYTES, &path,
-				 s->now_ns);
+	int err = suci_path_open(s->ep, &p->addr, hello, p->door ? DOOR_HELLO_LEN : HELLO_BYTES,
+				 &path, s->now_ns);
 	if (err && err != SUCI_ERR_EXISTS)
 		return base_min_ns(end, s->now_ns + BASE_MS_NS); /* one is just going down */
 	p->path = path;

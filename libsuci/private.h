@@ -19,7 +19,8 @@
 #include "suci.h"
 
 #include "base/clock.h"
-#include "door/address.h"
+#include "door/client.h"
+#include "door/hello.h"
 #include "driver/aead.h"
 #include "driver/suci_udp.h"
 #include "suci/lane.h"
@@ -126,11 +127,8 @@ struct peer {
 	bool taken;	     /* door: its place was somebody's */
 	bool known;	     /* door: it was opened by its address, at */
 	bool relayed;	     /* its path is that of our relay */
-	bool imported;	     /* relayed: the relay has been asked for it */
 	bool resting;	     /* relayed: closed; its lanes go on, numbers of both ends must agree */
-	uint8_t say;	     /* relayed: note that found no room, or 0 */
-	uint16_t turn;	     /* relayed: as the relay said last */
-	uint32_t request;    /* relayed: of its import; 0: it came by itself */
+	uint32_t import;     /* relayed: of the client; NONE: it is not asked for, or came itself */
 	uint32_t acked;	     /* relayed: over its lanes, and since when no more */
 	uint64_t acked_ns;
 	struct door_address at;
@@ -168,12 +166,14 @@ struct datagram_sock {
 	uint32_t npeers, nplaces;
 	uint32_t place_next; /* where the next door is looked for */
 	struct {
-		bool want, have, asked, up, via; /* asked: REGISTER is said; via: a relay */
-		bool says;			 /* some peer has a note to be said */
-		struct door_address at;		 /* realm and token are ours from the beginning */
+		bool have, via;		/* via: a relay */
+		struct door_address at; /* ours, once have */
 		struct suci_addr relay;
+		struct door_client client; /* via; whose: index of the peer */
+		struct door_client_own own[1];
+		struct door_client_import *import;
 		uint32_t path, mss;
-		uint64_t due_ns, retry_ns, gap_ns, look_ns;
+		uint64_t due_ns, look_ns;
 		int error;
 		char why[WHY_MAX];
 	} door;
@@ -256,8 +256,8 @@ void datagram_peer_lose(struct datagram_sock *s, struct peer *p, int err);
 bool datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path);
 
 /* ---- door.c ---- */
-#define DOOR_LABEL (1u << 24) /* between doors without a relay */
-#define DOOR_HELLO 24
+#define DOOR_LABEL	    (1u << 24)	   /* between doors without a relay */
+#define DOOR_IMPORTS(doors) (2u * (doors)) /* some are given back while others are asked for */
 /* 0, or said why not. */
 int datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf);
 /* Due: open the path to the relay, register, say notes. */
@@ -267,7 +267,7 @@ bool datagram_door_unused(const struct peer *p);
 struct peer *datagram_door_place(struct datagram_sock *s);
 bool datagram_door_free(const struct datagram_sock *s);
 void datagram_door_hello(const struct datagram_sock *s, const struct peer *p,
-			 uint8_t out[DOOR_HELLO]);
+			 uint8_t out[DOOR_HELLO_LEN]);
 bool datagram_door_is_hello(const void *hello, size_t len);
 /* 0, or why not. */
 int datagram_door_accept(struct datagram_sock *s, const void *hello, size_t len,

@@ -1,3 +1,3 @@
 # One process of a pipeline, with a thread and a socket.
 $(call lib,spxrun,driver/spxrun,spx datagram,)
-$(call unit,test_spxrun,test/unit/test_spxrun.c,spxrun spx datagram tunefile sucaead sucudp relayproto door suci tune base,,-lpthread)
+$(call unit,test_spxrun,test/unit/test_spxrun.c,spxrun spx datagram tunefile sucaead sucudp doorclient relayproto door suci tune base,,-lpthread)

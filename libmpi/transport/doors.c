@@ -4,8 +4,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/siphash.h"
-#include "relayproto/door.h"
-#include "relayproto/hello.h"
 
 #include <bsd/stdlib.h>
 #include <stdio.h>
@@ -17,106 +15,17 @@
 #define net   lmpi_net
 #define doors lmpi_doors
 
-#define DOORS_MAX   512u /* ports, conversations, this process */
-#define LETTERS_MAX 256u
-#define READY_NS    (10 * BASE_S_NS)
-#define SOON_NS	    BASE_MS_NS
-#define LOOK_NS	    BASE_S_NS
-#define ERR_OTHER   LMPI_ERR_OTHER
+#define DOORS_MAX 512u /* ports, conversations, this process */
+#define READY_NS  (10 * BASE_S_NS)
+#define LOOK_NS	  BASE_S_NS
+#define ERR_OTHER LMPI_ERR_OTHER
 
-struct lmpi_doors lmpi_doors = {.path = DOOR_NONE, .due_ns = BASE_NEVER_NS};
-
-static struct relay_door_note letter[LETTERS_MAX];
-static uint32_t nletters;
+struct lmpi_doors lmpi_doors = {.path = DOOR_NONE, .mine = DOOR_NONE, .due_ns = BASE_NEVER_NS};
 
 static void
 wake_doors(uint64_t at_ns)
 {
 	doors.due_ns = base_min_ns(doors.due_ns, at_ns);
-}
-
-/* ---- notes to the relay ---- */
-
-static bool
-note_relay(const struct relay_door_note *n)
-{
-	uint8_t b[RELAY_DOOR_NOTE_MAX];
-
-	if (!doors.up || suci_path_note(net.ep, doors.path, b, relay_door_encode(n, b),
-					suci_udp_now_ns()) != SUCI_ERR_OK)
-		return false;
-	net.dirty = true;
-	return true;
-}
-
-static void
-say_later(void)
-{
-	doors.says = true;
-	wake_doors(eng.now_ns + SOON_NS);
-}
-
-void
-lmpi_doors_letter(uint8_t op, uint32_t label, uint32_t request)
-{
-	struct relay_door_note n = {.op = op, .label = label, .request = request};
-
-	/* What finds no room is told by the end of the path, if by nothing else. */
-	if (!doors.up || (nletters == 0 && note_relay(&n)) || nletters == LETTERS_MAX)
-		return;
-	letter[nletters++] = n;
-	say_later();
-}
-
-static bool
-ask_door(struct lmpi_door *d)
-{
-	struct relay_door_note n = {.op = RELAY_DOOR_REGISTER,
-				    .request = d->request,
-				    .n = 1,
-				    .realm = d->at.realm,
-				    .token = d->at.token};
-
-	if (!note_relay(&n))
-		return false;
-	d->state = LMPI_DOOR_ASKED;
-	return true;
-}
-
-static bool
-ask_import(struct lmpi_import *m)
-{
-	uint8_t at[DOOR_ADDRESS_MAX];
-	struct relay_door_note n = {.op = RELAY_DOOR_IMPORT,
-				    .request = m->request,
-				    .label = doors.door[m->door].at.label,
-				    .address = {at, (uint8_t)door_address_encode(&m->at, at)}};
-
-	if (!note_relay(&n))
-		return false;
-	m->state = LMPI_DOOR_ASKED;
-	return true;
-}
-
-/* False: not all found room. */
-static bool
-say_all(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < nletters && note_relay(&letter[i]); i++)
-		;
-	memmove(letter, letter + i, (nletters - i) * sizeof letter[0]);
-	nletters -= i;
-	for (i = 0; i < doors.ndoors; i++)
-		if (doors.door[i].state == LMPI_DOOR_WANTED && !ask_door(&doors.door[i]))
-			return false;
-	for (i = 0; i < doors.nimports; i++)
-		if (doors.import[i].state == LMPI_DOOR_WANTED &&
-		    doors.door[doors.import[i].door].state == LMPI_DOOR_HAVE &&
-		    !ask_import(&doors.import[i]))
-			return false;
-	return nletters == 0;
 }
 
 /* ---- the relay ---- */
@@ -205,13 +114,10 @@ set_up_relay(uint32_t mtu)
 	struct suci_path_info info = {0};
 
 	(void)suci_path_info(net.ep, doors.path, &info);
-	doors.mss = info.mss;
-	if (mtu > SUCI_OVERHEAD && mtu - (uint32_t)SUCI_OVERHEAD < info.mss)
-		doors.mss = mtu - SUCI_OVERHEAD;
-	doors.up = true;
+	doors.mss = door_client_mss(info.mss, mtu);
 	doors.looked_ns = eng.now_ns;
 	doors.silent_ns = 0;
-	say_later();
+	door_client_up(&doors.client);
 	if (!doors.shared)
 		wake_doors(eng.now_ns + LOOK_NS);
 }
@@ -219,7 +125,6 @@ set_up_relay(uint32_t mtu)
 static int
 open_relay(char why[LMPI_WHY])
 {
-	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
 	uint8_t hello[RELAY_HELLO_LEN];
 	struct relayset_info r;
 	struct suci_addr at;
@@ -237,7 +142,7 @@ open_relay(char why[LMPI_WHY])
 	if (!knob_relay(&at, why))
 		return ERR_OTHER;
 	int err = lmpi_net_more(); /* the kernel may know only one other process */
-	relay_hello_encode(&h, hello);
+	door_client_hello(hello);
 	choose_relay(DOOR_NONE, false, &at);
 	if (!err)
 		err = suci_path_open(net.ep, &at, hello, sizeof hello, &path, suci_udp_now_ns());
@@ -269,20 +174,26 @@ lmpi_doors_path_up(uint32_t path, uint32_t mtu, bool is_relay)
 
 /* The process behind it is gone, or the way to it. */
 static void
-lose_import(struct lmpi_import *m, enum suci_down why, const char *text)
+lose_process(uint32_t import, enum door_client_lost why)
 {
-	struct lmpi_route *r;
+	static const struct {
+		enum suci_down down;
+		const char *text;
+	} lost[] = {
+		[DOOR_CLIENT_REFUSED] = {SUCI_DOWN_REFUSED,
+					 "its relay knows no such door, or one is full"},
+		[DOOR_CLIENT_GONE] = {SUCI_DOWN_CLOSED, NULL},
+		[DOOR_CLIENT_RESET] = {SUCI_DOWN_RESET, "a path between relays broke"},
+		[DOOR_CLIENT_RELAY] = {SUCI_DOWN_SILENT, doors.why},
+	};
+	uint32_t world = doors.client.import[import].whose;
+	struct lmpi_route *r = &lmpi_route[world];
 
-	m->state = LMPI_DOOR_OVER;
-	if (m->world == DOOR_NONE) {
-		lmpi_talk_lost((uint32_t)(m - doors.import));
-		return;
-	}
-	r = &lmpi_route[m->world];
 	if (r->has_lane)
 		suci_lane_close(net.lanes, r->lane, eng.now_ns);
 	r->has_lane = false;
-	lmpi_net_stranger_down(m->world, why, text);
+	door_client_drop(&doors.client, import);
+	lmpi_net_stranger_down(world, lost[why].down, lost[why].text);
 }
 
 void
@@ -297,52 +208,115 @@ lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const 
 		 why == SUCI_DOWN_LOCAL ? "is not a relay" : what, text && *text ? ": " : "",
 		 text ? text : "");
 	doors.path = DOOR_NONE;
-	doors.up = false;
-	nletters = 0;
-	for (uint32_t i = 0; i < doors.ndoors; i++)
-		if (doors.door[i].state != LMPI_DOOR_FREE)
-			doors.door[i].state = i ? LMPI_DOOR_OVER : LMPI_DOOR_FREE;
+	door_client_down(&doors.client, false, eng.now_ns);
+	if (doors.mine != DOOR_NONE)
+		door_client_close(&doors.client, doors.mine);
+	doors.mine = DOOR_NONE;
 	lmpi_talks_over();
-	for (uint32_t i = 0; i < doors.nimports; i++)
-		if (doors.import[i].state != LMPI_DOOR_FREE &&
-		    doors.import[i].state != LMPI_DOOR_OVER)
-			lose_import(&doors.import[i], SUCI_DOWN_SILENT, doors.why);
+}
+
+/* ---- what the client of doors wants ---- */
+
+static bool
+say_to_relay(void *user, const void *note, size_t len)
+{
+	(void)user;
+	if (suci_path_note(net.ep, doors.path, note, len, suci_udp_now_ns()) != SUCI_ERR_OK)
+		return false;
+	net.dirty = true;
+	return true;
+}
+
+static void
+wake_soon(void *user)
+{
+	(void)user;
+	wake_doors(0);
+}
+
+static void
+door_opened(void *user, uint32_t own)
+{
+	(void)user, (void)own;
+}
+
+static void
+import_reached(void *user, uint32_t import)
+{
+	(void)user, (void)import;
+}
+
+static void
+import_lost(void *user, uint32_t import, enum door_client_lost why)
+{
+	(void)user;
+	if (doors.client.import[import].whose == DOOR_NONE)
+		lmpi_talk_lost(import);
+	else
+		lose_process(import, why);
+}
+
+static void
+caller_left(void *user, uint32_t label)
+{
+	(void)user;
+	lmpi_talk_gone(label);
+}
+
+static const struct door_client_ops client_ops = {.say = say_to_relay,
+						  .wake = wake_soon,
+						  .opened = door_opened,
+						  .reached = import_reached,
+						  .lost = import_lost,
+						  .left = caller_left};
+
+static int
+make_door_client(char why[LMPI_WHY])
+{
+	struct door_client_conf conf = {.not_label = LMPI_LABEL_BASE + lmpi_world.rank,
+					.ops = &client_ops};
+	struct door_client_own *own = calloc(DOORS_MAX, sizeof *own);
+
+	if (!own) {
+		snprintf(why, LMPI_WHY, "out of memory");
+		return LMPI_ERR_NO_MEM;
+	}
+	if (getrandom(conf.secret, sizeof conf.secret, 0) != (ssize_t)sizeof conf.secret) {
+		free(own);
+		snprintf(why, LMPI_WHY, "no random numbers from the kernel");
+		return ERR_OTHER;
+	}
+	door_client_init(&doors.client, &conf, own, DOORS_MAX, NULL, 0);
+	return LMPI_OK;
 }
 
 /* ---- own doors ---- */
 
 static bool
-draw_door(struct lmpi_door *d)
-{
-	*d = (struct lmpi_door){
-		.at = {.realm = own_realm()}, .request = ++doors.serial, .state = LMPI_DOOR_WANTED};
-	return getrandom(&d->at.token, sizeof d->at.token, 0) == (ssize_t)sizeof d->at.token;
-}
-
-static bool
 door_settled(void *arg)
 {
-	const uint32_t *i = arg;
+	const struct door_client_own *d = &doors.client.own[*(const uint32_t *)arg];
 
-	return doors.path == DOOR_NONE || doors.door[*i].state == LMPI_DOOR_HAVE ||
-	       doors.door[*i].state == LMPI_DOOR_OVER;
+	return doors.path == DOOR_NONE || d->state == DOOR_CLIENT_HAVE ||
+	       d->state == DOOR_CLIENT_OVER;
 }
 
-/* Ask for door i and wait for it. */
+/* Ask for a door and wait for it. */
 static int
-await_door(uint32_t i, char why[LMPI_WHY])
+await_door(uint32_t *door, char why[LMPI_WHY])
 {
 	char name[LMPI_RELAY_NAME];
+	uint32_t i = door_client_open(&doors.client, 0, 1, own_realm(), 0);
 
-	if (!draw_door(&doors.door[i])) {
-		doors.door[i].state = LMPI_DOOR_FREE;
-		snprintf(why, LMPI_WHY, "no random numbers from the kernel");
+	if (i == DOOR_NONE) {
+		snprintf(why, LMPI_WHY, "%u doors are in use: close some ports", DOORS_MAX);
 		return ERR_OTHER;
 	}
-	say_later();
 	bool in_time = lmpi_wait_until(door_settled, &i, suci_udp_now_ns() + READY_NS);
-	if (doors.path != DOOR_NONE && doors.door[i].state == LMPI_DOOR_HAVE)
+	if (doors.path != DOOR_NONE && doors.client.own[i].state == DOOR_CLIENT_HAVE) {
+		*door = i;
 		return LMPI_OK;
+	}
 	lmpi_doors_relay(name);
 	if (doors.path == DOOR_NONE)
 		snprintf(why, LMPI_WHY, "%s", doors.why);
@@ -357,7 +331,7 @@ await_door(uint32_t i, char why[LMPI_WHY])
 			 "the relay %s does not answer on UDP within %llu s: is relayd running "
 			 "there?",
 			 name, READY_NS / BASE_S_NS);
-	doors.door[i].state = LMPI_DOOR_FREE;
+	door_client_close(&doors.client, i);
 	return ERR_OTHER;
 }
 
@@ -368,17 +342,12 @@ lmpi_doors_ready(char why[LMPI_WHY])
 
 	if (!lmpi_doors_wanted())
 		return LMPI_OK;
-	if (!doors.door)
-		doors.door = calloc(DOORS_MAX, sizeof *doors.door);
-	if (!doors.door) {
-		snprintf(why, LMPI_WHY, "out of memory");
-		return LMPI_ERR_NO_MEM;
-	}
-	if (doors.path == DOOR_NONE)
+	if (!doors.client.own)
+		err = make_door_client(why);
+	if (!err && doors.path == DOOR_NONE)
 		err = open_relay(why);
-	doors.ndoors = doors.ndoors ? doors.ndoors : 1;
-	if (!err && doors.door[0].state != LMPI_DOOR_HAVE)
-		err = await_door(0, why);
+	if (!err && doors.mine == DOOR_NONE)
+		err = await_door(&doors.mine, why);
 	if (!err)
 		lmpi_world.hides_nodes = true;
 	return err;
@@ -387,54 +356,32 @@ lmpi_doors_ready(char why[LMPI_WHY])
 bool
 lmpi_doors_mine(struct door_address *a)
 {
-	if (!doors.door || doors.door[0].state != LMPI_DOOR_HAVE)
+	if (doors.mine == DOOR_NONE)
 		return false;
-	*a = doors.door[0].at;
+	*a = doors.client.own[doors.mine].at;
 	return true;
 }
 
 int
 lmpi_doors_open(uint32_t *door, struct door_address *at, char why[LMPI_WHY])
 {
-	uint32_t i = 1;
+	int err = await_door(door, why);
 
-	while (i < doors.ndoors && doors.door[i].state != LMPI_DOOR_FREE)
-		i++;
-	if (i == DOORS_MAX) {
-		snprintf(why, LMPI_WHY, "%u doors are in use: close some ports", DOORS_MAX);
-		return ERR_OTHER;
-	}
-	doors.ndoors = i == doors.ndoors ? i + 1 : doors.ndoors;
-	int err = await_door(i, why);
-	if (!err) {
-		*door = i;
-		*at = doors.door[i].at;
-	}
+	if (!err)
+		*at = doors.client.own[*door].at;
 	return err;
 }
 
 void
 lmpi_doors_close(uint32_t door)
 {
-	struct lmpi_door *d = &doors.door[door];
-
-	/* One that was asked for leaves when its address comes. */
-	if (d->state == LMPI_DOOR_HAVE)
-		lmpi_doors_letter(RELAY_DOOR_LEAVE, d->at.label, 0);
-	d->state = LMPI_DOOR_FREE;
+	door_client_close(&doors.client, door);
 }
 
 bool
 lmpi_doors_near(const struct door_address *a)
 {
-	const struct door_address *me = &doors.door[0].at;
-
-	for (uint32_t i = 0; i < a->nrelays; i++)
-		for (uint32_t k = 0; k < me->nrelays; k++)
-			if (a->relay[i].ipv4 == me->relay[k].ipv4 &&
-			    a->relay[i].port == me->relay[k].port)
-				return true;
-	return false;
+	return door_client_near(&doors.client, doors.mine, a);
 }
 
 /* ---- doors of others ---- */
@@ -442,68 +389,22 @@ lmpi_doors_near(const struct door_address *a)
 uint32_t
 lmpi_import_new(const struct door_address *at, uint32_t door, uint32_t world)
 {
-	uint32_t i = 0;
+	struct door_client *c = &doors.client;
+	uint32_t i = door_client_import(c, at, door, world), most = 2 * c->imports_max + 16;
 
-	while (i < doors.nimports && doors.import[i].state != LMPI_DOOR_FREE)
-		i++;
-	if (i == doors.imports_max) {
-		uint32_t most = i ? 2 * i : 16;
-		struct lmpi_import *more = realloc(doors.import, most * sizeof *more);
-		if (!more)
-			return DOOR_NONE;
-		doors.import = more;
-		doors.imports_max = most;
-	}
-	doors.nimports = i == doors.nimports ? i + 1 : doors.nimports;
-	doors.import[i] = (struct lmpi_import){.at = *at,
-					       .request = ++doors.serial,
-					       .door = (uint16_t)door,
-					       .world = world,
-					       .state = LMPI_DOOR_WANTED};
-	say_later();
-	return i;
-}
-
-void
-lmpi_import_drop(uint32_t import)
-{
-	struct lmpi_import *m = &doors.import[import];
-
-	/* One that was asked for is dropped when the answer comes. */
-	if (m->state == LMPI_DOOR_HAVE)
-		lmpi_doors_letter(RELAY_DOOR_DROP, m->label, m->request);
-	m->state = LMPI_DOOR_FREE;
+	if (i != DOOR_NONE || most >= DOOR_CLIENT_PLACES)
+		return i;
+	struct door_client_import *more = realloc(c->import, most * sizeof *more);
+	if (!more)
+		return DOOR_NONE;
+	door_client_grow(c, more, most);
+	return door_client_import(c, at, door, world);
 }
 
 bool
 lmpi_doors_import(uint32_t world, const struct door_address *at)
 {
-	return lmpi_import_new(at, 0, world) != DOOR_NONE;
-}
-
-static struct lmpi_import *
-import_asked(uint32_t request)
-{
-	for (uint32_t i = 0; i < doors.nimports; i++)
-		if (doors.import[i].state != LMPI_DOOR_FREE && doors.import[i].request == request)
-			return &doors.import[i];
-	return NULL;
-}
-
-/* The process's door that our relay calls so; *more: there are some that it has no name for yet. */
-static struct lmpi_import *
-import_called(uint32_t label, bool *more)
-{
-	*more = false;
-	for (uint32_t i = 0; i < doors.nimports; i++) {
-		struct lmpi_import *m = &doors.import[i];
-		if (m->world == DOOR_NONE)
-			continue;
-		if (m->state == LMPI_DOOR_HAVE && m->label == label)
-			return m;
-		*more |= m->state == LMPI_DOOR_WANTED || m->state == LMPI_DOOR_ASKED;
-	}
-	return NULL;
+	return lmpi_import_new(at, doors.mine, world) != DOOR_NONE;
 }
 
 /* ---- lanes ---- */
@@ -534,11 +435,11 @@ lmpi_doors_lane_to(uint32_t world, struct suci_lane_conf *c)
 	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
 	const struct lmpi_proc *it = &lmpi_world.proc[world];
 
-	for (uint32_t i = 0; doors.up && i < doors.nimports; i++) {
-		const struct lmpi_import *m = &doors.import[i];
-		if (m->world != world || m->state != LMPI_DOOR_HAVE)
+	for (uint32_t i = 0; doors.client.up && i < doors.client.imports; i++) {
+		const struct door_client_import *m = &doors.client.import[i];
+		if (m->whose != world || m->state != DOOR_CLIENT_HAVE)
 			continue;
-		lmpi_doors_lane(doors.door[0].at.label, m->label, c);
+		lmpi_doors_lane(doors.client.own[m->own].at.label, m->label, c);
 		c->tx_salt = salt_of(me, it);
 		c->rx_salt = salt_of(it, me);
 		return true;
@@ -551,119 +452,25 @@ lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src)
 {
 	bool more;
 
-	if (path != doors.path || !doors.up)
+	if (path != doors.path || !doors.client.up)
 		return SUCI_DROPPED;
-	for (uint32_t i = 1; i < doors.ndoors; i++)
-		if (doors.door[i].state == LMPI_DOOR_HAVE && doors.door[i].at.label == dst)
-			return lmpi_talk_came(i, src);
-	if (doors.door[0].state != LMPI_DOOR_HAVE || doors.door[0].at.label != dst)
+	uint32_t own = door_client_mine(&doors.client, dst);
+	if (own == DOOR_NONE)
 		return SUCI_DROPPED;
-	struct lmpi_import *m = import_called(src, &more);
-	if (!m)
+	if (own != doors.mine)
+		return lmpi_talk_came(own, src);
+	uint32_t m = door_client_called(&doors.client, own, src, &more);
+	if (m == DOOR_NONE)
 		return more ? SUCI_REFUSED : SUCI_DROPPED;
-	return lmpi_net_open_lane(&eng.peer[m->world], path) ? SUCI_TAKEN : SUCI_DROPPED;
-}
-
-/* ---- what the relay says ---- */
-
-static void
-learn_address(const struct relay_door_note *n)
-{
-	struct door_address a;
-
-	if (door_address_decode(n->address.at, n->address.len, &a))
-		return;
-	for (uint32_t i = 0; i < doors.ndoors; i++) {
-		struct lmpi_door *d = &doors.door[i];
-		if (d->request != n->request || d->at.token != a.token)
-			continue;
-		if (d->state == LMPI_DOOR_HAVE)
-			return; /* the note came twice */
-		if (d->state != LMPI_DOOR_ASKED)
-			break;
-		/* Not the label by which processes of this job call us. */
-		if (a.label == LMPI_LABEL_BASE + lmpi_world.rank && draw_door(d)) {
-			say_later();
-			break;
-		}
-		d->at = a;
-		d->state = LMPI_DOOR_HAVE;
-		say_later(); /* imports may wait for it */
-		return;
-	}
-	lmpi_doors_letter(RELAY_DOOR_LEAVE, a.label, 0);
-}
-
-static void
-hear_no(const struct relay_door_note *n)
-{
-	struct lmpi_import *m = import_asked(n->request);
-
-	for (uint32_t i = 0; i < doors.ndoors; i++)
-		if (doors.door[i].request == n->request && doors.door[i].state == LMPI_DOOR_ASKED)
-			doors.door[i].state = LMPI_DOOR_OVER;
-	if (m && m->state == LMPI_DOOR_ASKED)
-		lose_import(m, SUCI_DOWN_REFUSED, "its relay knows no such door, or one is full");
-}
-
-static void
-hear_import(const struct relay_door_note *n)
-{
-	struct lmpi_import *m = import_asked(n->request);
-
-	if (!m || m->state == LMPI_DOOR_OVER) {
-		lmpi_doors_letter(RELAY_DOOR_DROP, n->label, n->request);
-	} else if (m->state == LMPI_DOOR_ASKED) {
-		m->state = LMPI_DOOR_HAVE;
-		m->label = n->label;
-		m->turn = n->turn;
-	} else if (m->turn != n->turn) {
-		/* What was under way may be lost. */
-		lose_import(m, SUCI_DOWN_RESET, "a path between relays broke");
-	}
-}
-
-static void
-learn_gone(const struct relay_door_note *n)
-{
-	struct lmpi_import *m = n->request ? import_asked(n->request) : NULL;
-
-	if (!n->request)
-		lmpi_talk_gone(n->label);
-	else if (m && m->state == LMPI_DOOR_HAVE)
-		lose_import(m, SUCI_DOWN_CLOSED, NULL);
+	struct lmpi_peer *peer = &eng.peer[doors.client.import[m].whose];
+	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 void
 lmpi_doors_note(uint32_t path, const void *note, size_t len)
 {
-	struct relay_door_note n;
-
-	if (path != doors.path || !doors.up || relay_door_decode(note, len, &n))
-		return;
-	switch ((enum relay_door_op)n.op) {
-	case RELAY_DOOR_ADDRESS:
-		learn_address(&n);
-		break;
-	case RELAY_DOOR_REFUSED:
-		hear_no(&n);
-		break;
-	case RELAY_DOOR_IMPORTED:
-		hear_import(&n);
-		break;
-	case RELAY_DOOR_GONE:
-		learn_gone(&n);
-		break;
-	case RELAY_DOOR_REGISTER:
-	case RELAY_DOOR_LEAVE:
-	case RELAY_DOOR_IMPORT:
-	case RELAY_DOOR_HOLD:
-	case RELAY_DOOR_DROP:
-	case RELAY_DOOR_ASK:
-	case RELAY_DOOR_ANSWER:
-	case RELAY_DOOR_WITHDRAW:
-		break; /* not a relay's to say to us */
-	}
+	if (path == doors.path)
+		door_client_note(&doors.client, note, len);
 }
 
 /* ---- turns ---- */
@@ -697,13 +504,10 @@ lmpi_doors_turn(uint64_t now_ns)
 	if (now_ns < doors.due_ns)
 		return;
 	doors.due_ns = BASE_NEVER_NS;
-	if (!doors.up)
+	if (!doors.client.up)
 		return;
-	if (doors.says) {
-		doors.says = false;
-		if (!say_all())
-			say_later();
-	}
+	if (!door_client_turn(&doors.client))
+		wake_doors(now_ns + DOOR_CLIENT_SOON_NS);
 	lmpi_talks_turn();
 	if (doors.shared || eng.closing)
 		return;
@@ -728,8 +532,7 @@ lmpi_doors_leave(const char *text)
 void
 lmpi_doors_fini(void)
 {
-	free(doors.door);
-	free(doors.import);
-	doors = (struct lmpi_doors){.path = DOOR_NONE, .due_ns = BASE_NEVER_NS};
-	nletters = 0;
+	free(doors.client.own);
+	free(doors.client.import);
+	doors = (struct lmpi_doors){.path = DOOR_NONE, .mine = DOOR_NONE, .due_ns = BASE_NEVER_NS};
 }

@@ -6,7 +6,6 @@
 #include "doors.h"
 
 #include "base/clock.h"
-#include "relayproto/door.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ open_talk_lane(struct talk *t)
 {
 	struct suci_lane_conf c;
 
-	lmpi_doors_lane(doors.door[t->door].at.label, t->label, &c);
+	lmpi_doors_lane(doors.client.own[t->door].at.label, t->label, &c);
 	c.tx_salt = c.rx_salt = TALK_SALT;
 	if (suci_lane_open(net.lanes, &c, &t->lane, eng.now_ns))
 		return false;
@@ -106,7 +105,7 @@ free_talk(struct talk *t)
 	close_talk_lane(t);
 	drop_pieces(t);
 	if (t->import != DOOR_NONE) {
-		lmpi_import_drop(t->import);
+		door_client_drop(&doors.client, t->import);
 		lmpi_doors_close(t->door);
 	}
 	t->state = TALK_FREE;
@@ -129,7 +128,7 @@ take_talk(void)
 	if (!best)
 		return NULL;
 	if (best->state != TALK_FREE) {
-		lmpi_doors_letter(RELAY_DOOR_DROP, best->label, 0);
+		(void)door_client_unhold(&doors.client, best->label);
 		free_talk(best);
 	}
 	*best = (struct talk){.import = DOOR_NONE, .last = &best->first};
@@ -147,8 +146,11 @@ lmpi_talk_came(uint32_t door, uint32_t label)
 	t->label = label;
 	if (!open_talk_lane(t))
 		return SUCI_REFUSED;
+	if (!door_client_hold(&doors.client, label)) {
+		close_talk_lane(t);
+		return SUCI_REFUSED;
+	}
 	t->state = TALK_KNOCKS;
-	lmpi_doors_letter(RELAY_DOOR_HOLD, label, 0);
 	return SUCI_TAKEN;
 }
 
@@ -182,20 +184,20 @@ lmpi_doors_knock(uint32_t door)
 static bool
 import_settled(void *arg)
 {
-	const uint32_t *i = arg;
+	const struct door_client_import *m = &doors.client.import[*(const uint32_t *)arg];
 
-	return doors.path == DOOR_NONE || doors.import[*i].state == LMPI_DOOR_HAVE ||
-	       doors.import[*i].state == LMPI_DOOR_OVER;
+	return doors.path == DOOR_NONE || m->state == DOOR_CLIENT_HAVE ||
+	       m->state == DOOR_CLIENT_OVER;
 }
 
 static int
-why_not_called(const struct door_address *a, const struct lmpi_import *m, char why[LMPI_WHY])
+why_not_called(const struct door_address *a, const struct door_client_import *m, char why[LMPI_WHY])
 {
 	uint32_t ip = a->relay[0].ipv4;
 
 	if (doors.path == DOOR_NONE)
 		snprintf(why, LMPI_WHY, "%s", doors.why);
-	else if (m->state == LMPI_DOOR_OVER)
+	else if (m->state == DOOR_CLIENT_OVER)
 		snprintf(why, LMPI_WHY,
 			 "nobody has that port open behind the relay %u.%u.%u.%u:%u now, or one of "
 			 "the relays takes no more doors",
@@ -217,7 +219,7 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	struct talk *t;
 	int err;
 
-	if (to->realm != doors.door[0].at.realm) {
+	if (to->realm != doors.client.own[doors.mine].at.realm) {
 		snprintf(why, LMPI_WHY,
 			 "the port is of another realm than this job: LIBMPI_REALM has to be the "
 			 "same in both");
@@ -243,10 +245,10 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	}
 	t->import = import;
 	(void)lmpi_wait_until(import_settled, &import, deadline_ns);
-	t->label = doors.import[import].label;
-	if (doors.path == DOOR_NONE || doors.import[import].state != LMPI_DOOR_HAVE ||
+	t->label = doors.client.import[import].label;
+	if (doors.path == DOOR_NONE || doors.client.import[import].state != DOOR_CLIENT_HAVE ||
 	    !open_talk_lane(t)) {
-		err = why_not_called(to, &doors.import[import], why);
+		err = why_not_called(to, &doors.client.import[import], why);
 		free_talk(t);
 		return err;
 	}

@@ -39,7 +39,7 @@ eval-mmp: $(B)/test/stages
 eval-mmp-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
 	@test/eval/npb-record $(B) test/eval/npb.pattern
 
-$(call testprog,sucimem,test/eval/sucimem.c,datagram tunefile sucaead sucudp relayproto door suci tune base)
+$(call testprog,sucimem,test/eval/sucimem.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
 
 ## eval-suci     the Suci paper's figures 6 to 9 beside MPICH and Open MPI, memory of 1000 peers, streams with deadlines (root)
 .PHONY: eval-suci

@@ -1,9 +1,10 @@
-/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft, lib/quorum, lib/sp,
- * lib/spx (canary.h of each): each must break an invariant that it is known to break, within a few
- * seeds; and every invariant must be broken by one of them.  An invariant that nothing can break
- * checks nothing. */
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/door/client, lib/mpi, lib/ft,
+ * lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant that it is known to
+ * break, within a few seeds; and every invariant must be broken by one of them.  An invariant that
+ * nothing can break checks nothing. */
 #include "scenario.h"
 
+#include "lib/door/client/canary.h"
 #include "lib/ft/canary.h"
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
@@ -55,6 +56,7 @@ static const struct plan {
 	enum sp_bug sp;
 	enum quorum_bug quorum;
 	enum spx_bug spx;
+	enum door_bug door;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -199,6 +201,14 @@ static const struct plan {
 	P(DOOR_KEPT, B(EMPTY)),
 	P(DOOR_LATE, B(PROMPT)),
 #undef P
+#define P(id, breaks_)                                                                     \
+	{                                                                                  \
+		.door = DOOR_BUG_##id, .name = #id, .run = doors_run, .scenario = "doors", \
+		.breaks = breaks_                                                          \
+	}
+	P(ANSWERED, B(EMPTY)),
+	P(UNHEARD, B(TOLD)),
+#undef P
 #define P(id, breaks_)                                                      \
 	{                                                                   \
 		.relay = RELAY_BUG_##id, .name = #id, .run = adversary_run, \
@@ -254,6 +264,12 @@ static const char *const relay_whats[] = {"",
 #undef X
 };
 
+static const char *const door_whats[] = {"",
+#define X(id, what) what,
+					 DOOR_BUGS(X)
+#undef X
+};
+
 static const char *const spx_whats[] = {"",
 #define X(id, what) what,
 					SPX_BUGS(X)
@@ -293,6 +309,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		lmpi_canary = p->lmpi;
 		relayset_canary = p->relayset;
 		relay_canary = p->relay;
+		door_canary = p->door;
 		ft_canary = p->ft;
 		sp_canary = p->sp;
 		quorum_canary = p->quorum;
@@ -329,6 +346,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	printf("FAIL  %s (%s): not caught in %u seeds of %s as it should be, %u other failures\n",
 	       p->name,
 	       p->spx	     ? spx_whats[p->spx]
+	       : p->door     ? door_whats[p->door]
 	       : p->sp	     ? sp_whats[p->sp]
 	       : p->quorum   ? quorum_whats[p->quorum]
 	       : p->ft	     ? ft_whats[p->ft]

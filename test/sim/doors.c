@@ -137,7 +137,7 @@ time_first_byte(struct doors *w, struct doors_proc *to, struct doors_proc *from,
 	if (w->s->failed)
 		return 0;
 	const struct doors_door *d = &w->door[door];
-	struct wait x = {w, door, doors_import(from, own, door, d->address, d->len)};
+	struct wait x = {w, door, doors_import(from, own, door, &d->at)};
 	sim_run(w->s, w->s->now_ns + 20 * BASE_S_NS, is_held, &x);
 	doors_ask(w, x.import);
 	sim_run(w->s, w->s->now_ns + 5 * BASE_S_NS, is_reached, &x);
@@ -190,7 +190,7 @@ import_some(struct doors *w)
 		return;
 	uint32_t own = draw_own(w, p, d->realm);
 	if (own != DOORS_NONE)
-		doors_import(p, own, to, d->address, d->len);
+		doors_import(p, own, to, &d->at);
 }
 
 static void
@@ -264,15 +264,23 @@ forge_address(struct doors *w, const struct doors_proc *p, uint64_t own_realm,
 static void
 import_forged(struct doors *w, struct doors_proc *p)
 {
-	uint8_t bytes[DOOR_ADDRESS_MAX];
+	uint8_t bytes[DOOR_ADDRESS_MAX] = {0}, note[RELAY_DOOR_NOTE_MAX];
 	struct door_address a;
 	uint32_t own = draw_own(w, p, 0);
 	if (own == DOORS_NONE || !forge_address(w, p, w->door[own].realm, &a))
 		return;
 	uint8_t len = (uint8_t)door_address_encode(&a, bytes);
-	if (coin(&w->prng, 5))
-		bytes[base_prng_below(&w->prng, len)] ^= 1;
-	doors_import(p, own, DOORS_NONE, bytes, len);
+	if (len && !coin(&w->prng, 5)) {
+		doors_import(p, own, DOORS_NONE, &a);
+		return;
+	}
+	/* What is no address at all: nothing of it is kept, so nobody waits for an answer. */
+	bytes[base_prng_below(&w->prng, sizeof bytes)] ^= 1;
+	struct relay_door_note n = {.op = RELAY_DOOR_IMPORT,
+				    .request = 1u << 30,
+				    .label = w->door[own].at.label,
+				    .address = {bytes, len}};
+	doors_note(p, note, relay_door_encode(&n, note));
 }
 
 static void

@@ -4,6 +4,7 @@
  *     process --+                                   +-- process
  *     process --+-- relay ===== wide area ===== relay --+-- process
  *
+ * What a process says to its relay is said by lib/door/client, but for what an evil one invents.
  * A process that is asked answers.  Every question names both doors, so it is seen where it comes
  * out.  What must hold is checked as it happens, and by doors_settle() and doors_end(). */
 #ifndef SIM_DOORS_H
@@ -12,13 +13,15 @@
 #include "invariants.h"
 #include "scenario.h"
 
-#include "door/address.h"
+#include "door/client.h"
 #include "relay/core.h"
 #include "relayproto/door.h"
 
 #define DOORS_CLUSTERS 4u
 #define DOORS_NONE     UINT32_MAX
 #define DOORS_PEERS    512u
+#define DOORS_OWN      1024u /* of one process; ports and imports, refused ones included */
+#define DOORS_IMPORTS  1024u
 #define DOORS_WAN      99u /* network of the global legs */
 
 struct doors_conf {
@@ -34,6 +37,7 @@ enum door_state { DOOR_STATE_ASKED, DOOR_STATE_OPEN, DOOR_STATE_REFUSED, DOOR_ST
 
 struct doors_door {
 	uint32_t proc, life; /* of the process */
+	uint32_t place;	     /* at its client */
 	uint8_t state;	     /* enum door_state */
 	uint16_t n;
 	uint64_t realm;
@@ -49,6 +53,7 @@ enum import_state { IMPORT_ASKED, IMPORT_HELD, IMPORT_REFUSED, IMPORT_GONE, IMPO
 struct doors_import {
 	uint32_t proc, life;
 	uint32_t own, target; /* doors; target NONE: forged */
+	uint32_t place;	      /* at its process's client */
 	uint8_t state;	      /* enum import_state */
 	uint32_t label;
 	uint32_t asked, answered;	      /* questions */
@@ -75,12 +80,15 @@ struct doors_relay {
 struct doors_proc {
 	struct doors *w;
 	uint32_t index, cluster, life;
-	bool alive, up, evil;
+	bool alive, up, opening, evil;
 	uint32_t port, ipv4, bounced;
 	void *ep_mem;
 	struct suci *ep;
 	uint32_t path;
-	uint64_t wake_ns, retry_ns;
+	uint64_t wake_ns, say_ns; /* say_ns: the client has something to say */
+	struct door_client client;
+	struct door_client_own own[DOORS_OWN];
+	struct door_client_import import[DOORS_IMPORTS];
 	struct doors_peer peer[DOORS_PEERS];
 	uint32_t npeers;
 };
@@ -108,8 +116,8 @@ void doors_finish(struct doors *w, struct outcome *o);
 /* From a process whose path is up; the new door or import, or NONE. */
 uint32_t doors_register(struct doors_proc *p, uint16_t n, uint64_t realm);
 /* target: whose address it is, NONE if it is nobody's. */
-uint32_t doors_import(struct doors_proc *p, uint32_t own, uint32_t target, const void *address,
-		      uint8_t len);
+uint32_t doors_import(struct doors_proc *p, uint32_t own, uint32_t target,
+		      const struct door_address *at);
 void doors_leave(struct doors *w, uint32_t door);
 void doors_drop(struct doors *w, uint32_t import);
 void doors_ask(struct doors *w, uint32_t import);

@@ -5,17 +5,14 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "relay/addr.h"
-#include "relayproto/hello.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS   (20 * BASE_MS_NS)
 #define QUESTION   1u
 #define ANSWER	   2u
-#define PAYLOAD	   24u /* kind, from door, to door, import, number, zero */
-#define IMPORT_BIT 0x80000000u
+#define PAYLOAD	   24u	 /* kind, from door, to door, import, number, zero */
 #define PROC_PATHS 1024u /* of one: so many notes may be under way */
 
 void
@@ -54,7 +51,7 @@ drive_proc(struct doors_proc *p)
 		sim_pieces(p->ep, &out, piece);
 		sim_send(s, p->port, doors_ipv4_to(&out), piece, 3);
 	}
-	uint64_t at = base_min_ns(suci_expiry_ns(p->ep), p->retry_ns);
+	uint64_t at = base_min_ns(suci_expiry_ns(p->ep), p->say_ns);
 	if (at != BASE_NEVER_NS && at != p->wake_ns) {
 		p->wake_ns = at;
 		sim_at(s, base_max_ns(at, s->now_ns), wake_proc, p, at);
@@ -64,15 +61,28 @@ drive_proc(struct doors_proc *p)
 static void
 open_path(struct doors_proc *p)
 {
-	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
 	uint8_t hello[RELAY_HELLO_LEN];
 	const struct doors_relay *r = &p->w->relay[p->cluster];
 	struct suci_addr to =
 		relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
-	relay_hello_encode(&h, hello);
-	p->retry_ns = BASE_NEVER_NS;
-	if (suci_path_open(p->ep, &to, hello, sizeof hello, &p->path, p->w->s->now_ns))
-		p->retry_ns = p->w->s->now_ns + RETRY_NS;
+	door_client_hello(hello);
+	p->opening = !suci_path_open(p->ep, &to, hello, sizeof hello, &p->path, p->w->s->now_ns);
+}
+
+/* Say what is to be said; open the path that is not there. */
+static void
+turn_proc(struct doors_proc *p)
+{
+	uint64_t now = p->w->s->now_ns;
+	p->say_ns = BASE_NEVER_NS;
+	if (p->up && !door_client_turn(&p->client))
+		p->say_ns = now + DOOR_CLIENT_SOON_NS;
+	if (p->up || p->opening)
+		return;
+	if (now >= p->client.retry_ns)
+		open_path(p);
+	if (!p->opening)
+		p->say_ns = base_max_ns(p->client.retry_ns, now + DOOR_CLIENT_SOON_NS);
 }
 
 static void
@@ -83,8 +93,8 @@ wake_proc(struct sim *s, void *who, uint64_t at)
 		return;
 	p->wake_ns = BASE_NEVER_NS;
 	suci_tick(p->ep, s->now_ns);
-	if (s->now_ns >= p->retry_ns)
-		open_path(p);
+	if (s->now_ns >= p->say_ns)
+		turn_proc(p);
 	drive_proc(p);
 }
 
@@ -113,9 +123,13 @@ proc_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	size_t hello_len, bool incoming)
 {
 	struct doors_proc *p = user;
-	(void)peer, (void)hello, (void)hello_len, (void)incoming;
+	uint32_t mtu;
+	(void)peer, (void)incoming;
+	BASE_ASSERT(door_client_is_relay(hello, hello_len, &mtu));
 	p->path = path;
 	p->up = true;
+	p->opening = false;
+	door_client_up(&p->client);
 }
 
 static void
@@ -126,8 +140,14 @@ proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (!p->alive)
 		return;
 	sim_log(p->w->s, "process %u: its relay is gone (%u)", p->index, (unsigned)why);
+	p->opening = false;
+	door_client_down(&p->client, false, p->w->s->now_ns);
 	lose_all(p);
-	p->retry_ns = p->w->s->now_ns + RETRY_NS;
+	for (uint32_t i = 0; i < p->client.owns; i++)
+		door_client_close(&p->client, i);
+	for (uint32_t i = 0; i < p->client.imports; i++)
+		door_client_drop(&p->client, i);
+	p->say_ns = p->client.retry_ns;
 }
 
 static int
@@ -175,22 +195,12 @@ doors_note(struct doors_proc *p, const void *note, size_t len)
 	BASE_ASSERT(!err || p->evil);
 }
 
-static void
-say(struct doors_proc *p, const struct relay_door_note *n)
-{
-	uint8_t buf[RELAY_DOOR_NOTE_MAX];
-	doors_note(p, buf, relay_door_encode(n, buf));
-}
-
 /* The door of ours that has the label, or NONE. */
 static uint32_t
 own_door(const struct doors_proc *p, uint32_t label)
 {
-	const struct doors *w = p->w;
-	for (uint32_t i = w->ndoors; i-- > 0;)
-		if (doors_owns(w, p, i) && label - w->door[i].at.label < w->door[i].n)
-			return i;
-	return DOORS_NONE;
+	uint32_t place = door_client_mine(&p->client, label);
+	return place == DOOR_CLIENT_NONE ? DOORS_NONE : p->own[place].whose;
 }
 
 /* Who we do not import is held, and stays who it is. */
@@ -211,9 +221,8 @@ know_peer(struct doors_proc *p, uint32_t label, uint32_t door)
 			p->peer[i--] = p->peer[--p->npeers];
 	if (p->npeers == DOORS_PEERS)
 		return;
-	p->peer[p->npeers++] = (struct doors_peer){label, door, false};
-	struct relay_door_note n = {.op = RELAY_DOOR_HOLD, .label = label};
-	say(p, &n);
+	if (door_client_hold(&p->client, label))
+		p->peer[p->npeers++] = (struct doors_peer){label, door, false};
 }
 
 static void
@@ -275,78 +284,96 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 	return SUCI_TAKEN;
 }
 
-static void
-take_address(struct doors_proc *p, const struct relay_door_note *n)
+/* ---- what its client of doors wants, and tells ---- */
+
+static bool
+say_as_proc(void *user, const void *note, size_t len)
 {
-	struct doors *w = p->w;
-	struct doors_door *d = &w->door[n->request];
-	if (d->proc != p->index || d->life != p->life || d->state != DOOR_STATE_ASKED)
-		return;
-	memcpy(d->address, n->address.at, n->address.len);
-	d->len = n->address.len;
-	d->state = DOOR_STATE_OPEN;
-	INVARIANT(w->s, REACH,
-		  !door_address_decode(d->address, d->len, &d->at) && d->at.label == n->label &&
-			  d->at.n == d->n && d->at.realm == d->realm,
-		  "process %u: the address of door %u is not its", p->index, n->request);
+	struct doors_proc *p = user;
+	return !suci_path_note(p->ep, p->path, note, len, p->w->s->now_ns);
 }
 
 static void
-take_import(struct doors_proc *p, const struct relay_door_note *n)
+wake_client(void *user)
 {
+	((struct doors_proc *)user)->say_ns = 0;
+}
+
+static void
+take_address(void *user, uint32_t own)
+{
+	struct doors_proc *p = user;
+	const struct door_client_own *o = &p->own[own];
+	struct doors_door *d = &p->w->door[o->whose];
+	INVARIANT(p->w->s, REACH, d->proc == p->index && d->place == own,
+		  "process %u: door %u is not its", p->index, o->whose);
+	if (o->state != DOOR_CLIENT_HAVE) {
+		d->state = DOOR_STATE_REFUSED;
+		door_client_close(&p->client, own);
+		return;
+	}
+	d->at = o->at;
+	d->len = (uint8_t)door_address_encode(&d->at, d->address);
+	d->state = DOOR_STATE_OPEN;
+	INVARIANT(p->w->s, REACH, d->len && d->at.n == d->n && d->at.realm == d->realm,
+		  "process %u: the address of door %u is not its", p->index, o->whose);
+}
+
+static void
+take_import(void *user, uint32_t import)
+{
+	struct doors_proc *p = user;
 	struct doors *w = p->w;
-	struct doors_import *m = &w->import[n->request & ~IMPORT_BIT];
-	if (m->proc != p->index || m->life != p->life || m->state != IMPORT_ASKED)
+	uint32_t i = p->import[import].whose;
+	struct doors_import *m = &w->import[i];
+	if (m->state == IMPORT_HELD)
+		return; /* reached anew, by the same label */
+	INVARIANT(w->s, PROOF, m->target != DOORS_NONE,
+		  "process %u: import %u proves nothing and was granted", p->index, i);
+	m->since_ns = w->s->now_ns;
+	m->state = IMPORT_HELD;
+	m->label = p->import[import].label;
+}
+
+static void
+lose_one(void *user, uint32_t import, enum door_client_lost why)
+{
+	struct doors_proc *p = user;
+	struct doors *w = p->w;
+	struct doors_import *m = &w->import[p->import[import].whose];
+	if (why == DOOR_CLIENT_RELAY || why == DOOR_CLIENT_RESET)
 		return;
 	m->since_ns = w->s->now_ns;
-	if (n->op == RELAY_DOOR_REFUSED) {
-		m->state = IMPORT_REFUSED;
+	m->state = why == DOOR_CLIENT_GONE ? IMPORT_GONE : IMPORT_REFUSED;
+	if (why == DOOR_CLIENT_GONE)
+		w->told++;
+	else
 		w->refused++;
-		return;
-	}
-	INVARIANT(w->s, PROOF, m->target != DOORS_NONE,
-		  "process %u: import %u proves nothing and was granted", p->index,
-		  n->request & ~IMPORT_BIT);
-	m->state = IMPORT_HELD;
-	m->label = n->label;
+	door_client_drop(&p->client, import);
 }
 
-/* What is gone may be an import, by its request, or who asked us, by its label. */
 static void
-take_gone(struct doors_proc *p, uint32_t label, uint32_t request)
+hear_left(void *user, uint32_t label)
 {
-	struct doors *w = p->w;
-	for (uint32_t i = w->nimports; i-- > 0;) {
-		struct doors_import *m = &w->import[i];
-		if (m->proc != p->index || m->life != p->life || m->state > IMPORT_HELD ||
-		    request != (i | IMPORT_BIT))
-			continue;
-		m->state = IMPORT_GONE;
-		w->told++;
-	}
-	for (uint32_t i = 0; i < p->npeers && !request; i++)
+	struct doors_proc *p = user;
+	for (uint32_t i = 0; i < p->npeers; i++)
 		if (p->peer[i].label == label)
 			p->peer[i].told = true;
 }
+
+static const struct door_client_ops client_of_proc = {.say = say_as_proc,
+						      .wake = wake_client,
+						      .opened = take_address,
+						      .reached = take_import,
+						      .lost = lose_one,
+						      .left = hear_left};
 
 static void
 take_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct doors_proc *p = user;
-	struct doors *w = p->w;
-	struct relay_door_note n;
 	(void)path, (void)now_ns;
-	if (relay_door_decode(note, len, &n))
-		return;
-	bool import = n.request & IMPORT_BIT;
-	if (n.op == RELAY_DOOR_GONE)
-		take_gone(p, n.label, n.request);
-	else if (import && (n.request & ~IMPORT_BIT) < w->nimports)
-		take_import(p, &n);
-	else if (n.op == RELAY_DOOR_ADDRESS && n.request < w->ndoors)
-		take_address(p, &n);
-	else if (n.op == RELAY_DOOR_REFUSED && n.request < w->ndoors)
-		w->door[n.request].state = DOOR_STATE_REFUSED;
+	door_client_note(&p->client, note, len);
 }
 
 static const struct suci_ops proc_ops = {.accept = refuse_all,
@@ -384,6 +411,8 @@ deliver_proc(struct sim *s, void *who, uint64_t b)
 	}
 	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	suci_rx(p->ep, &from, buf->data, buf->len, b, s->now_ns);
+	if (s->now_ns >= p->say_ns)
+		turn_proc(p);
 	drive_proc(p);
 }
 
@@ -396,10 +425,15 @@ doors_start_proc(struct doors_proc *p)
 	p->ep_mem = doors_memory(suci_footprint(&c.limits));
 	p->ep = suci_new(p->ep_mem, &c, p->w->s->now_ns);
 	BASE_ASSERT(p->ep);
+	struct door_client_conf conf = {.ops = &client_of_proc, .user = p};
+	be64_store(conf.secret, base_prng_next(&p->w->prng));
+	memset(p->own, 0, sizeof p->own);
+	memset(p->import, 0, sizeof p->import);
+	door_client_init(&p->client, &conf, p->own, DOORS_OWN, p->import, DOORS_IMPORTS);
 	p->alive = true;
-	p->up = false;
+	p->up = p->opening = false;
 	p->wake_ns = BASE_NEVER_NS;
-	open_path(p);
+	turn_proc(p);
 	drive_proc(p);
 }
 
@@ -421,41 +455,41 @@ uint32_t
 doors_register(struct doors_proc *p, uint16_t n, uint64_t realm)
 {
 	struct doors *w = p->w;
-	if (!p->up || w->ndoors == w->conf.most)
+	uint32_t i = w->ndoors;
+	uint32_t place = p->up && i < w->conf.most ? door_client_open(&p->client, 0, n, realm, i)
+						   : DOOR_CLIENT_NONE;
+	if (place == DOOR_CLIENT_NONE)
 		return DOORS_NONE;
-	uint32_t i = w->ndoors++;
+	w->ndoors++;
 	w->door[i] = (struct doors_door){.proc = p->index,
 					 .life = p->life,
+					 .place = place,
 					 .n = n,
 					 .realm = realm,
 					 .asked_ns = w->s->now_ns};
-	struct relay_door_note note = {.op = RELAY_DOOR_REGISTER,
-				       .request = i,
-				       .n = n,
-				       .realm = realm,
-				       .token = base_prng_next(&w->prng)};
-	say(p, &note);
+	turn_proc(p);
 	drive_proc(p);
 	return i;
 }
 
 uint32_t
-doors_import(struct doors_proc *p, uint32_t own, uint32_t target, const void *address, uint8_t len)
+doors_import(struct doors_proc *p, uint32_t own, uint32_t target, const struct door_address *at)
 {
 	struct doors *w = p->w;
-	if (!p->up || w->nimports == w->conf.most)
+	uint32_t i = w->nimports;
+	uint32_t place = p->up && i < w->conf.most
+				 ? door_client_import(&p->client, at, w->door[own].place, i)
+				 : DOOR_CLIENT_NONE;
+	if (place == DOOR_CLIENT_NONE)
 		return DOORS_NONE;
-	uint32_t i = w->nimports++;
+	w->nimports++;
 	w->import[i] = (struct doors_import){.proc = p->index,
 					     .life = p->life,
 					     .own = own,
 					     .target = target,
+					     .place = place,
 					     .since_ns = w->s->now_ns};
-	struct relay_door_note note = {.op = RELAY_DOOR_IMPORT,
-				       .request = i | IMPORT_BIT,
-				       .label = w->door[own].at.label,
-				       .address = {address, len}};
-	say(p, &note);
+	turn_proc(p);
 	drive_proc(p);
 	return i;
 }
@@ -469,26 +503,26 @@ doors_leave(struct doors *w, uint32_t door)
 		return;
 	d->state = DOOR_STATE_GONE;
 	d->gone_ns = w->s->now_ns;
-	struct relay_door_note n = {.op = RELAY_DOOR_LEAVE, .label = d->at.label};
-	say(p, &n);
 	for (uint32_t i = 0; i < w->nimports; i++)
 		if (w->import[i].own == door && w->import[i].proc == p->index &&
 		    w->import[i].life == p->life && w->import[i].state <= IMPORT_HELD)
 			doors_drop(w, i);
+	door_client_close(&p->client, d->place);
+	turn_proc(p);
 	drive_proc(p);
 }
 
+/* Also while it is asked for. */
 void
 doors_drop(struct doors *w, uint32_t import)
 {
 	struct doors_import *m = &w->import[import];
 	struct doors_proc *p = &w->proc[m->proc];
-	if (m->life != p->life || !p->up || m->state != IMPORT_HELD)
+	if (m->life != p->life || !p->up || m->state > IMPORT_HELD)
 		return;
 	m->state = IMPORT_DROPPED;
-	struct relay_door_note n = {
-		.op = RELAY_DOOR_DROP, .request = import | IMPORT_BIT, .label = m->label};
-	say(p, &n);
+	door_client_drop(&p->client, m->place);
+	turn_proc(p);
 	drive_proc(p);
 }
 
@@ -622,6 +656,10 @@ doors_check(struct doors *w)
 			  "relay %u: %u doors and %u holds", i, d.own, d.holds);
 		INVARIANT(s, TABLES, relay_core_check(r->core, &what), "relay %u: %s", i, what);
 		INVARIANT(s, TABLES, suci_check(r->ep, &what), "relay %u: %s", i, what);
+	}
+	for (uint32_t i = 0; i < w->nprocs && !s->failed; i++) {
+		const char *what = door_client_check(&w->proc[i].client);
+		INVARIANT(s, TABLES, !what, "process %u: %s", i, what);
 	}
 	sim_check_links(s);
 }
