@@ -82,8 +82,10 @@ says check-tap-allow '/tap_allow: "tcp/0" is not a list' -e '0,/{/s//{ "tap_allo
 says check-neighbours-mac '/neighbours/mac: 192.0.2.7 is in the subnet of neither leg' \
 	-e '0,/{/s//{ "neighbours": { "mac": "192.0.2.7=02:00:00:00:00:07" },/'
 says check-lcores '/eal/lcores: CPU 1000 does not exist' -e 's/0@0,1@1/0@0,1@1000/'
-says check-lcores-syntax '/eal/lcores: .* is not EAL --lcores syntax' -e 's/0@0,1@1/0@0,(1@1/'
-says check-one-lcore 'names 1 lcore, 2 are needed' -e 's/0@0,1@1/0@0/'
+says check-lcores-syntax 'edit.json:[0-9]*: /eal/lcores: .* is not EAL --lcores syntax' -e 's/0@0,1@1/0@0,(1@1/'
+says check-one-lcore 'edit.json:[0-9]*: /eal/lcores: names 1 lcore, 2 are needed' -e 's/0@0,1@1/0@0/'
+says check-server-name 'machine: /impi/server: no-such.invalid: .*; fix: correct the name' \
+	-e 's/"server": "[^"]*"/"server": "no-such.invalid:7810"/'
 says check-memory '/eal/memory_mb: 32 MiB are given' -e 's/"memory_mb": [0-9]*/"memory_mb": 32/'
 says check-hugepages 'sysctl -w vm.nr_hugepages=' \
 	-e 's/"hugepages": false/"hugepages": true/' -e 's/"memory_mb": [0-9]*/"memory_mb": 1000000/'

@@ -315,12 +315,53 @@ static const struct {
 	 "17 is out of range, 1 to 16"},
 	{"CPU list", "\"impi\":", "\"gateway\": { \"cpus\": \"2-\" }, \"impi\":", "/gateway/cpus",
 	 9, "not a list of CPUs"},
+	{"not EAL's lcores", "\"impi\":", "\"eal\": { \"lcores\": \"2-3x\" }, \"impi\":",
+	 "/eal/lcores", 9, "\"2-3x\" is not EAL --lcores syntax"},
+	{"no lcores", "\"impi\":", "\"eal\": { \"lcores\": \"\" }, \"impi\":", "/eal/lcores", 9,
+	 "is not EAL --lcores syntax"},
+	{"fewer lcores than workers",
+	 "\"impi\":", "\"workers\": 3, \"eal\": { \"lcores\": \"0-2\" }, \"impi\":", "/eal/lcores",
+	 9, "names 3 lcores, 4 are needed (control and workers 3)"},
+	{"the server is our private leg", "203.0.113.5:7810", "10.0.0.1:7810", "/impi/server", 9,
+	 "our own address (ports.private.address)"},
+	{"the server is our global leg", "203.0.113.5:7810", "198.51.100.1:7810", "/impi/server", 9,
+	 "\"tap_allow\": \"global:tcp/7810\""},
+	{"trunks begin above the MTU", "\"impi\":",
+	 "\"suci\": { \"global_mtu_start\": 9000 }, \"impi\":", "/suci/global_mtu_start", 9,
+	 "9000 is more than ports.global.mtu 1500"},
 	{"NUL in a string", "\"name\": \"a\"", "\"name\": \"a\\u0000b\"", "", 2, "not JSON"},
 	{"duplicate key", "\"name\": \"a\"", "\"name\": \"a\", \"name\": \"b\"", "", 2, "not JSON"},
 	{"not JSON", "\"impi\":", "\"impi\"", "", 9, "not JSON"},
 };
 
 static void replace(char *out, size_t max, const char *from, const char *to);
+
+/* Beside what is a fault: a small MTU with the default start; a server of this machine's own. */
+static void
+near_faults_is_good(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{"\"198.51.100.254\"", "\"198.51.100.254\", \"mtu\": 1400"},
+		{"\"198.51.100.254\"", "\"198.51.100.254\", \"mtu\": 9000"},
+		{"\"impi\":", "\"suci\": { \"global_mtu_start\": 1500 }, \"impi\":"},
+		{"203.0.113.5:7810\" }",
+		 "198.51.100.1:7810\" }, \"tap_allow\": \"global:tcp/7810\""},
+		{"203.0.113.5:7810", "198.51.100.2:7810"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct rd_conf c;
+		static struct rd_faults f;
+		char text[4096];
+		memset(&f, 0, sizeof f);
+		replace(text, sizeof text, cases[i].from, cases[i].to);
+		bool ok = rd_conf_parse(text, strlen(text), &c, &f);
+		print_message("%s: %s\n", cases[i].to, f.count ? f.fault[0].text : "good");
+		assert_true(ok);
+	}
+}
 
 /* Ranges of ports that touch and do not overlap. */
 static void
@@ -576,75 +617,6 @@ gates_of_the_machine(void **state)
 	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_GLOBAL, gate), 0);
 }
 
-static const struct {
-	const char *text;
-	bool ok;
-	uint32_t set; /* bit per CPU */
-} cpu_cases[] = {
-	{"0", true, 1},	     {"2-3", true, 12},
-	{"0,2-3", true, 13}, {"7,7", true, 128},
-	{"", false, 0},	     {"8", false, 0},
-	{"1-", false, 0},    {"-1", false, 0},
-	{"3-2", false, 0},   {"1,", false, 0},
-	{",1", false, 0},    {"1 ,2", false, 0},
-	{"0x1", false, 0},   {"1-2-3", false, 0},
-	{"a", false, 0},     {"99999999999999999999", false, 0},
-};
-
-static void
-cpu_lists(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof cpu_cases / sizeof cpu_cases[0]; i++) {
-		bool set[8];
-		print_message("  \"%s\"\n", cpu_cases[i].text);
-		assert_int_equal(rd_cpus_parse(cpu_cases[i].text, set, 8), cpu_cases[i].ok);
-		for (uint32_t k = 0; k < 8 && cpu_cases[i].ok; k++)
-			assert_int_equal(set[k], cpu_cases[i].set >> k & 1);
-	}
-}
-
-static void
-lcore_lists(void **state)
-{
-	static const struct {
-		const char *text;
-		bool ok;
-		uint32_t lcores, cpus;
-	} cases[] = {
-		{"0@0,1@1", true, 3, 3},
-		{"0", true, 1, 1},
-		{"0-3", true, 15, 15},
-		{"(0-2)@0", true, 7, 1},
-		{"(0,1,2)@(3,5-6)", true, 7, 0x68},
-		{"0@4,(1-2)@(6-7)", true, 7, 0xd0},
-		{"(0,2)", true, 5, 5},
-		{"0@1,1", true, 3, 2},
-		{"", false, 0, 0},
-		{"0,", false, 0, 0},
-		{"0@", false, 0, 0},
-		{"@0", false, 0, 0},
-		{"(0", false, 0, 0},
-		{"0)", false, 0, 0},
-		{"2-1", false, 0, 0},
-		{"8", false, 0, 0},
-		{"0@8", false, 0, 0},
-		{"0@0@0", false, 0, 0},
-		{"0 1", false, 0, 0},
-		{"99999999999999999999", false, 0, 0},
-	};
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		bool lcore[8], cpu[8];
-		print_message("  \"%s\"\n", cases[i].text);
-		assert_int_equal(rd_lcores_parse(cases[i].text, lcore, cpu, 8), cases[i].ok);
-		for (uint32_t k = 0; k < 8 && cases[i].ok; k++) {
-			assert_int_equal(lcore[k], cases[i].lcores >> k & 1);
-			assert_int_equal(cpu[k], cases[i].cpus >> k & 1);
-		}
-	}
-}
-
 /* A relay of the list has as many workers as this one, or as it says. */
 static void
 workers_of_relays(void **state)
@@ -654,7 +626,8 @@ workers_of_relays(void **state)
 	char text[4096];
 	(void)state;
 	memset(&f, 0, sizeof f);
-	replace(text, sizeof text, "\"impi\":", "\"workers\": 3, \"impi\":");
+	replace(text, sizeof text,
+		"\"impi\":", "\"workers\": 3, \"eal\": { \"lcores\": \"0-3\" }, \"impi\":");
 	assert_true(rd_conf_parse(text, strlen(text), &c, &f));
 	assert_int_equal(c.workers, 3);
 	assert_int_equal(c.cluster.relay[0].workers, 3);
@@ -677,7 +650,9 @@ ports_of_workers_end_somewhere(void **state)
 		memset(&f, 0, sizeof f);
 		replace(text, sizeof text, "\"interface\": \"eth0\"",
 			"\"interface\": \"eth0\", \"udp_port\": 65530");
-		snprintf(more, sizeof more, "{ \"workers\": %u,%s", workers, text + 1);
+		snprintf(more, sizeof more,
+			 "{ \"workers\": %u, \"eal\": { \"lcores\": \"0-7\" },%s", workers,
+			 text + 1);
 		assert_int_equal(rd_conf_parse(more, strlen(more), &c, &f), workers == 6);
 		if (workers == 6)
 			continue;
@@ -744,6 +719,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_is_good),
 		cmocka_unit_test(congestion_control_by_name),
+		cmocka_unit_test(near_faults_is_good),
 		cmocka_unit_test(impi_ports),
 		cmocka_unit_test(each_fault_has_pointer_and_line),
 		cmocka_unit_test(all_faults_at_once),
@@ -753,8 +729,6 @@ main(void)
 		cmocka_unit_test(locator_finds_lines),
 		cmocka_unit_test(gates_of_a_relay),
 		cmocka_unit_test(gates_of_the_machine),
-		cmocka_unit_test(cpu_lists),
-		cmocka_unit_test(lcore_lists),
 		cmocka_unit_test(workers_of_relays),
 		cmocka_unit_test(ports_of_workers_end_somewhere),
 		cmocka_unit_test(own_ports),

@@ -46,7 +46,8 @@ difference(void **state)
 		{"\"log_level\": \"info\",", "", NULL, false, "", ""},
 		{"", "\"log_level\": \"debug\",", "log_level", true, "info", "debug"},
 		{"\"drain_ms\": 7,", "", "drain_ms", true, "7", "5000"},
-		{"", "\"workers\": 2,", "workers", false, "1", "2"},
+		{"\"eal\": { \"lcores\": \"0-2\" },",
+		 "\"eal\": { \"lcores\": \"0-2\" }, \"workers\": 2,", "workers", false, "1", "2"},
 		{"", "\"telemetry\": false,", "telemetry", false, "true", "false"},
 		{"", "\"eal\": { \"extra\": [\"-x\"] },", "eal.extra", false, "a list of 0",
 		 "a list of 1"},
@@ -87,8 +88,9 @@ take_over(void **state)
 	static struct rd_faults f;
 	(void)state;
 	memset(&f, 0, sizeof f);
-	read_with("", &runs);
-	read_with("\"log_level\": \"debug\", \"workers\": 2, \"drain_ms\": 9, \"trunks\": "
+	read_with("\"eal\": { \"lcores\": \"0-2\" },", &runs);
+	read_with("\"eal\": { \"lcores\": \"0-2\" }, \"log_level\": \"debug\", \"workers\": 2, "
+		  "\"drain_ms\": 9, \"trunks\": "
 		  "{ \"pairs\": \"198.51.100.0/24=stripe\", \"partition_timeout_s\": 3 },",
 		  &file);
 	assert_true(rd_conf_merge(&runs, &file, &merged, &f));

@@ -1,6 +1,8 @@
 /* EAL's --lcores: which lcores and which CPUs a text names. */
 #include "rd/conf.h"
 
+#include "conf_private.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +96,29 @@ rd_lcore_cpus(const char *text, uint32_t lcore, bool *cpu, uint32_t max)
 	for (uint32_t i = 0; i < max; i++)
 		n += cpu[i];
 	return n;
+}
+
+void
+rd_conf_check_lcores(const struct rd_conf *conf, const char *text, size_t len,
+		     struct rd_faults *faults)
+{
+	static const char pointer[] = "/eal/lcores";
+	bool lcore[RD_CPUS_MAX], cpu[RD_CPUS_MAX];
+	const char *names = conf->eal.lcores;
+	uint32_t n = 0, workers = conf->workers;
+	uint32_t line = text ? rd_conf_locate(text, len, pointer) : 0;
+	if (!rd_lcores_parse(names, lcore, cpu, RD_CPUS_MAX)) {
+		rd_fault_add(faults, pointer, line,
+			     "\"%.60s\" is not EAL --lcores syntax with numbers below %d, like "
+			     "0@0,1@1",
+			     names, RD_CPUS_MAX);
+		return;
+	}
+	for (uint32_t i = 0; i < RD_CPUS_MAX; i++)
+		n += lcore[i];
+	if (n <= workers)
+		rd_fault_add(faults, pointer, line,
+			     "names %u lcore%s, %u are needed (control and workers %u); for one "
+			     "CPU write (0-%u)@0",
+			     n, n == 1 ? "" : "s", workers + 1, workers, workers);
 }

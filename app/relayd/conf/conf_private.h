@@ -10,6 +10,9 @@ int rd_word_index(const char *words, const char *word);
  * NULL: then faults carry no line. */
 void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,
 			 struct rd_faults *faults);
+/* eal.lcores is EAL's syntax, and names enough of them.  A fault's line is looked for in text. */
+void rd_conf_check_lcores(const struct rd_conf *conf, const char *text, size_t len,
+			  struct rd_faults *faults);
 
 #define RD_KEYS_MAX 192u /* that the table may have */
 

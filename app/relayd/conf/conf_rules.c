@@ -319,6 +319,28 @@ check_allow(struct rules *r)
 	to->n = 1;
 }
 
+/* The server is at one place, and every cluster reaches it over its global leg. */
+static void
+check_server_place(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	uint32_t ip;
+	char a[RD_IPV4_TEXT];
+	if (!rd_ipv4_parse(c->impi.server_host, &ip) || !ip)
+		return;
+	if (ip == c->port[RD_LEG_PRIVATE].address)
+		FAULT(r, "/impi/server",
+		      "%s is our own address (ports.private.address): give that of the machine "
+		      "where impi-server runs, as the global leg reaches it",
+		      rd_ipv4_text(ip, a));
+	else if (ip == c->port[RD_LEG_GLOBAL].address && !*c->tap_allow)
+		FAULT(r, "/impi/server",
+		      "%s is our own address (ports.global.address): give that of the machine "
+		      "where impi-server runs; if that is this one, open its port: \"tap_allow\": "
+		      "\"global:tcp/%u\"",
+		      rd_ipv4_text(ip, a), c->impi.server_port);
+}
+
 static void
 check_impi(struct rules *r)
 {
@@ -338,6 +360,7 @@ check_impi(struct rules *r)
 			c->impi.server_port = (uint32_t)port;
 		}
 	}
+	check_server_place(r);
 	if (c->impi.auth == RD_AUTH_KEY && !*c->impi.key_file)
 		FAULT(r, "/impi/auth", "auth key needs impi.key_file");
 	check_allow(r);
@@ -397,6 +420,13 @@ check_limits(struct rules *r)
 		FAULT(r, "/suci/keepalive_ms",
 		      "must be at most half of suci.liveness_ms (%u ms), or idle paths die",
 		      c->suci.liveness_ms);
+	/* Its default may be above a small MTU: a trunk begins with the lesser of both. */
+	if (c->suci.global_mtu_start > c->port[RD_LEG_GLOBAL].mtu && r->text &&
+	    rd_conf_locate(r->text, r->len, "/suci/global_mtu_start"))
+		FAULT(r, "/suci/global_mtu_start",
+		      "%u is more than ports.global.mtu %u, the largest packet of that leg; lower "
+		      "it, or raise the leg's",
+		      c->suci.global_mtu_start, c->port[RD_LEG_GLOBAL].mtu);
 }
 
 /* Each worker has a UDP port on each leg; so have those of the other relays. */
@@ -440,8 +470,7 @@ check_names(struct rules *r)
 		      c->tap_prefix);
 	if (strpbrk(c->eal.file_prefix, "/%*") || !*c->eal.file_prefix)
 		FAULT(r, "/eal/file_prefix", "must be a name without /, %% and *");
-	if (!*c->eal.lcores)
-		FAULT(r, "/eal/lcores", "must not be empty");
+	rd_conf_check_lcores(c, r->text, r->len, r->faults);
 }
 
 /* ---- the gateway -------------------------------------------------------------- */

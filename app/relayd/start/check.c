@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pwd.h>
 #include <sched.h>
@@ -281,35 +282,35 @@ check_gateway_ports(const struct rd_conf *conf, struct rd_faults *faults)
 			LACK(faults, "/gateway/cpus", "CPU %u does not exist or is not ours", i);
 }
 
-/* The CPUs exist; the lcores are enough: the lowest is control, the next are the workers. */
+/* The CPUs exist and are ours. */
 static void
 check_lcores(const struct rd_conf *conf, struct rd_faults *faults)
 {
-	const char *s = conf->eal.lcores;
 	bool lcore[CPU_SETSIZE], cpu[CPU_SETSIZE];
 	cpu_set_t set;
-	uint32_t n = 0;
-	if (!rd_lcores_parse(s, lcore, cpu, CPU_SETSIZE)) {
-		LACK(faults, "/eal/lcores",
-		     "\"%s\" is not EAL --lcores syntax with numbers below %d, like 0@0,1@1", s,
-		     CPU_SETSIZE);
+	if (!rd_lcores_parse(conf->eal.lcores, lcore, cpu, CPU_SETSIZE) ||
+	    sched_getaffinity(0, sizeof set, &set))
 		return;
-	}
-	if (sched_getaffinity(0, sizeof set, &set))
-		return;
-	for (uint32_t i = 0; i < CPU_SETSIZE; i++) {
-		n += lcore[i];
+	for (uint32_t i = 0; i < CPU_SETSIZE; i++)
 		if (cpu[i] && !CPU_ISSET(i, &set))
 			LACK(faults, "/eal/lcores",
 			     "CPU %u does not exist or is not ours; `nproc` and `taskset -p $$` "
 			     "show those there are",
 			     i);
-	}
-	if (n < conf->workers + 1)
-		LACK(faults, "/eal/lcores",
-		     "names %u lcore%s, %u are needed (control and workers %u); for one CPU write "
-		     "(0-%u)@0",
-		     n, n == 1 ? "" : "s", conf->workers + 1, conf->workers, conf->workers);
+}
+
+/* A name is looked up at the start, once. */
+static void
+check_server_name(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *ai;
+	int e = getaddrinfo(conf->impi.server_host, NULL, &hints, &ai);
+	if (e == 0)
+		freeaddrinfo(ai);
+	else
+		LACK(faults, "/impi/server",
+		     "%.60s: %s; fix: correct the name, add it to /etc/hosts, or write the address",
+		     conf->impi.server_host, gai_strerror(e));
 }
 
 /* Another process of our file prefix answers on its telemetry socket? */
@@ -386,6 +387,7 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 		check_tcp_port(conf->cluster.peer_port, "/cluster/peer_port", faults);
 	if (conf->gateway.enable)
 		check_gateway_ports(conf, faults);
+	check_server_name(conf, faults);
 	check_key(conf, faults);
 	check_user(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);
