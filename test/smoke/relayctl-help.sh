@@ -36,6 +36,11 @@ says() { # WORDS ARGUMENT...
 }
 says 'set: "log_level" is not NAME=VALUE' set log_level
 says 'set: "=1" is not NAME=VALUE' set drain_ms=1 =1
+says 'set: there is no setting bla; there are log_level, idle, drain_ms, policy, addresses' set bla=1
+for w in $(sed -n "s/.*words='\(log_level=.*\)'/\1/p" tools/relayctl/relayctl.bash); do # completion knows them
+	"$B/bin/relayctl" -s /nosuch set "$w"1 2>/dev/null
+	[ $? -eq 3 ] || WHY+="set ${w}1 is not sent "
+done
 says '--kind: "trunks" is not process, trunk, gateway or light' paths --kind trunks
 verdict "wrong words" "$WHY"
 

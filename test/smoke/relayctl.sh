@@ -77,7 +77,7 @@ verdict "advise" "$(json advise 'v["trunks"] == v["active"] == 1 and v["useful"]
 	grep -q 'this traffic can use' "$TB_DIR/out" || echo 'no sentence ')"
 verdict "set" "$(json set 'v["log_level"] == "debug" and v["drain_ms"] == 777' set log_level=debug drain_ms=777)$(json get \
 	'v["log_level"] == "debug" and v["idle"]' set)$(json idle 'v["idle"] == "pause"' set idle=pause)$(json back \
-	'v["idle"] == "sleep"' set idle=sleep)$(status_is 1 ctl set log_level=loud)$(status_is 1 ctl set nothing=1)$(
+	'v["idle"] == "sleep"' set idle=sleep)$(status_is 1 ctl set log_level=loud)$(status_is 2 ctl set nothing=1)$(
 	status_is 2 ctl set log_level)"
 verdict "policy, drain" "$(json policy 'v["policy"] == "stripe"' set policy=stripe)$(json part 'v["policy"] == "dest"' \
 	set policy=dest addresses=198.51.100.0/24)$(json both 'v["policy"] == "dest" and v["log_level"] == "info"' \

@@ -32,6 +32,8 @@ int cmd_lanes(struct ctl *c, const struct options *o);
 int cmd_advise(struct ctl *c, const struct options *o);
 int cmd_top(struct ctl *c, const struct options *o);
 int cmd_set(struct ctl *c, const struct options *o);
+/* NAME of NAME=VALUE is none that set changes: the program ends with those there are. */
+void check_setting(const char *name);
 int cmd_drain(struct ctl *c, const struct options *o);
 int cmd_reload(struct ctl *c, const struct options *o);
 int cmd_undrain(struct ctl *c, const struct options *o);

@@ -238,9 +238,14 @@ check_words(const struct command *cmd, const struct options *o)
 	static const char *const kinds[] = {"process", "trunk", "gateway", "light"};
 	bool known = !o->kind;
 
-	for (int i = 0; cmd->run == cmd_set && i < o->nargs; i++)
-		if (!strchr(o->arg[i], '=') || o->arg[i][0] == '=')
+	for (int i = 0; cmd->run == cmd_set && i < o->nargs; i++) {
+		char *eq = strchr(o->arg[i], '=');
+		if (!eq || eq == o->arg[i])
 			ctl_die(CTL_USAGE, "set: \"%s\" is not NAME=VALUE", o->arg[i]);
+		*eq = '\0';
+		check_setting(o->arg[i]);
+		*eq = '=';
+	}
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !known; i++)
 		known = strcmp(o->kind, kinds[i]) == 0;
 	if (!known)

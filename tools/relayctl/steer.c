@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 
 #define POLL_S 0.2
 
@@ -64,11 +65,35 @@ show_settings(json_t *v, const struct options *o)
 	json_decref(v);
 }
 
-/* The call that a setting is a word of. */
+static const struct setting {
+	const char *name;
+	bool of_policy; /* the call that it is a word of; else it is "set" */
+} settings[] = {
+	{"log_level", false}, {"idle", false},	   {"drain_ms", false},
+	{"policy", true},     {"addresses", true},
+};
+#define SETTINGS (sizeof settings / sizeof settings[0])
+
+void
+check_setting(const char *name)
+{
+	char all[128] = "";
+	for (size_t i = 0; i < SETTINGS; i++) {
+		if (strcmp(settings[i].name, name) == 0)
+			return;
+		strlcat(all, i ? ", " : "", sizeof all);
+		strlcat(all, settings[i].name, sizeof all);
+	}
+	ctl_die(CTL_USAGE, "set: there is no setting %s; there are %s", name, all);
+}
+
 static bool
 is_of_policy(const char *name)
 {
-	return strcmp(name, "policy") == 0 || strcmp(name, "addresses") == 0;
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (strcmp(settings[i].name, name) == 0)
+			return settings[i].of_policy;
+	return false;
 }
 
 /* NAME=VALUE..., as check_words() saw them; a value that is a number goes as one.  What the policy
