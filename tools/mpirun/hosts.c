@@ -3,6 +3,7 @@
 #include "mpirun.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,47 +43,87 @@ mpirun_hosts_here(const char *list)
 	return true;
 }
 
+/* Else the program ends: another launcher would say it in a page of its own. */
+static void
+check_host(const char *where, const char *at, size_t len, const char *launcher)
+{
+	char name[256];
+	struct addrinfo *found = NULL;
+
+	snprintf(name, sizeof name, "%.*s", (int)len, at);
+	int e = len ? getaddrinfo(name, NULL, NULL, &found) : 0;
+	if (e)
+		mpirun_fail("%s: no machine is called %s (%s); fix: correct the name, or say "
+			    "--launcher %s if that knows it (an alias of ssh)",
+			    where, name, gai_strerror(e), launcher);
+	if (found)
+		freeaddrinfo(found);
+}
+
 void
-mpirun_hosts_known(const char *list)
+mpirun_hosts_check(const char *list, const char *launcher)
 {
 	while (*list) {
-		size_t word = strcspn(list, ","), len = strcspn(list, ",:");
-		char name[256];
-		struct addrinfo *found = NULL;
-		snprintf(name, sizeof name, "%.*s", (int)len, list);
-		int e = len ? getaddrinfo(name, NULL, NULL, &found) : 0;
-		if (e == 0 && found)
-			freeaddrinfo(found);
-		else if (e)
-			fprintf(stderr,
-				"mpirun: -host %s: %s; unless the launcher knows it (an alias of "
-				"ssh), correct the name\n",
-				name, gai_strerror(e));
+		size_t word = strcspn(list, ",");
+		check_host("-host", list, strcspn(list, ",:"), launcher);
 		list += word + (list[word] == ',');
 	}
+}
+
+struct hostfile {
+	FILE *file;
+	char *text;
+	size_t cap;
+	unsigned line;
+};
+
+static struct hostfile
+open_hostfile(const char *path)
+{
+	struct hostfile h = {.file = fopen(path, "re")};
+	if (!h.file)
+		mpirun_fail("%s: %s", path, strerror(errno));
+	return h;
+}
+
+/* The name in the next line that has one, of len bytes; NULL: that was all, and it is closed. */
+static const char *
+next_host(struct hostfile *h, size_t *len)
+{
+	while (getline(&h->text, &h->cap, h->file) >= 0) {
+		const char *at = h->text + strspn(h->text, " \t\r\n");
+		h->line++;
+		*len = strcspn(at, " \t\r\n:#");
+		if (*len)
+			return at;
+	}
+	free(h->text);
+	fclose(h->file);
+	return NULL;
 }
 
 bool
 mpirun_hostfile_here(const char *path)
 {
-	static const char blank[] = " \t\r\n";
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t cap = 0;
+	struct hostfile h = open_hostfile(path);
 	unsigned named = 0;
 	bool here = true;
+	size_t len;
 
-	if (!f)
-		mpirun_fail("%s: %s", path, strerror(errno));
-	while (here && getline(&line, &cap, f) >= 0) {
-		const char *at = line + strspn(line, blank);
-		size_t name = strcspn(at, " \t\r\n:#");
-		if (name == 0)
-			continue; /* nothing, or a remark */
-		named++;
-		here = is_here(at, name);
-	}
-	free(line);
-	fclose(f);
+	for (const char *at; (at = next_host(&h, &len)); named++)
+		here = here && is_here(at, len);
 	return here && named > 0;
+}
+
+void
+mpirun_hostfile_check(const char *path, const char *launcher)
+{
+	struct hostfile h = open_hostfile(path);
+	char where[PATH_MAX + 16];
+	size_t len;
+
+	for (const char *at; (at = next_host(&h, &len));) {
+		snprintf(where, sizeof where, "%s:%u", path, h.line);
+		check_host(where, at, len, launcher);
+	}
 }

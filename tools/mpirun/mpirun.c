@@ -165,8 +165,8 @@ main(int argc, char **argv)
 	if (o.hosts) {
 		if (!find_other(path, sizeof path))
 			mpirun_fail("%s", HOW_TO_GET);
-		if (o.who && !o.who_is_file && !o.show)
-			mpirun_hosts_known(o.who);
+		if (o.who && !o.show)
+			(o.who_is_file ? mpirun_hostfile_check : mpirun_hosts_check)(o.who, path);
 		mpirun_become(&o, path);
 	}
 	return mpirun_local(&o);

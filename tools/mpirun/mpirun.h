@@ -15,7 +15,7 @@ struct mpirun_app {
 	uint32_t n;
 	uint32_t per_node; /* 0: not said */
 	bool n_default;	   /* n is per_node or 1, nobody said it */
-	const char *wdir; /* NULL: here */
+	const char *wdir;  /* NULL: here */
 	char **argv;
 	char **env; /* NAME=VALUE beside ours; NULL-terminated */
 };
@@ -39,7 +39,7 @@ struct mpirun_options {
 		MPIRUN_BIND_NUMA,
 		MPIRUN_BIND_SOCKET,
 	} bind;
-	bool report; /* say which CPUs each rank has */
+	bool report;	 /* say which CPUs each rank has */
 	bool hosts;	 /* other machines are named: not for us */
 	const char *who; /* -host, or -hostfile; NULL: not said */
 	bool who_is_file;
@@ -59,8 +59,10 @@ void mpirun_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * read ends the program. */
 bool mpirun_hosts_here(const char *list);
 bool mpirun_hostfile_here(const char *path);
-/* Says which names of -host nobody here can resolve; the other launcher may know more. */
-void mpirun_hosts_known(const char *list);
+/* A name of -host or of a file that nobody here can resolve ends the program; launcher: the one
+ * that would have been asked, and may be named if it knows more. */
+void mpirun_hosts_check(const char *list, const char *launcher);
+void mpirun_hostfile_check(const char *path, const char *launcher);
 
 /* Become the other launcher. */
 _Noreturn void mpirun_become(const struct mpirun_options *o, const char *path);
@@ -108,7 +110,13 @@ struct mpirun_spawn *mpirun_spawn_next(void); /* NULL: nothing is asked for */
 struct mpirun_app *mpirun_spawn_apps(const struct mpirun_spawn *s, uint32_t *napps, uint32_t *n);
 /* Only hosts that are this machine are named. */
 bool mpirun_spawn_here(const struct mpirun_spawn *s);
-enum mpirun_spawned { MPIRUN_SPAWNED, MPIRUN_NO_PROGRAM, MPIRUN_NO_ROOM, MPIRUN_NO_HOST, MPIRUN_NO };
+enum mpirun_spawned {
+	MPIRUN_SPAWNED,
+	MPIRUN_NO_PROGRAM,
+	MPIRUN_NO_ROOM,
+	MPIRUN_NO_HOST,
+	MPIRUN_NO
+};
 void mpirun_spawn_answer(struct mpirun_spawn *s, enum mpirun_spawned what, const char *nspace);
 
 #endif
