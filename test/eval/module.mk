@@ -27,6 +27,11 @@ eval-npb-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.s
 eval-optical: $(B)/bin/obsim
 	@test/eval/optical $(B) build/eval
 
+## eval-ft-record  run FT class A on 16 processes under libmpitrace, write its calls to test/eval/ft-a-16-real.trace
+.PHONY: eval-ft-record
+eval-ft-record: $(B)/examples/npb/ft $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
+	@test/eval/ft-record $(B) test/eval/ft-a-16-real.trace
+
 $(call testprog,stages,test/eval/stages.c test/eval/stages_kernel.c test/eval/stages_card.c,)
 
 ## eval-mmp      the MMP paper's figures 6 and 7 by a model, over traced patterns of IS and CG: tables, build/eval/mmp-*.svg
