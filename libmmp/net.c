@@ -432,16 +432,17 @@ mmp_net_turn(struct mmp *m)
 int
 mmp_net_open(struct mmp *m)
 {
-	struct suci_udp_conf u = {.port = m->job.place[m->job.rank].port,
+	const struct mmp_place *me = &m->job.place[m->job.rank];
+	struct suci_udp_conf u = {.at = suci_addr_v4(me->ip, me->port),
 				  .mtu = m->env.mtu,
 				  .mtu_max = MTU_MAX > m->env.mtu ? MTU_MAX : m->env.mtu,
 				  .bufs = BUFS,
 				  .ecn = true};
-	memcpy(u.ip, m->job.place[m->job.rank].ip, 4);
+	char at[SUCI_ADDR_TEXT_MAX];
 	int err = suci_udp_open(&u, &m->udp);
 	if (err)
-		return mmp_fail(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0],
-				u.ip[1], u.ip[2], u.ip[3], u.port, strerror(-err));
+		return mmp_fail(-err, "cannot open a UDP socket on %s: %s",
+				suci_addr_text(&u.at, at), strerror(-err));
 	return 0;
 }
 
@@ -463,7 +464,7 @@ make_peers(struct mmp *m)
 	for (uint32_t i = 0, k = 0; i < n; i++) {
 		struct mmp_peer *p = &m->peer[i];
 		p->path = p->lane = NONE;
-		p->addr = suci_udp_addr(m->job.place[i].ip, m->job.place[i].port);
+		p->addr = suci_addr_v4(m->job.place[i].ip, m->job.place[i].port);
 		p->is_near = m->env.share && i != m->job.rank && same_node(m, i, m->job.rank);
 		m->fars += i != m->job.rank && !p->is_near;
 		if (p->is_near)

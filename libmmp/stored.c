@@ -29,8 +29,8 @@ mmp_stored_key(const struct mmp *m, uint32_t peer, struct tune_key *k)
 		tune_file_key(k, "shm", "mmp");
 		return true;
 	}
-	if (!tune_file_key_ip(k, "udp", "mmp", m->job.place[m->job.rank].ip) || p->path == NONE ||
-	    !suci_path_info(m->ep, p->path, &i))
+	if (!tune_file_key_ip(k, "udp", "mmp", m->job.place[m->job.rank].ip, 4) ||
+	    p->path == NONE || !suci_path_info(m->ep, p->path, &i))
 		return false;
 	k->rtt = tune_rtt_bucket(i.rtt_ns_min);
 	return true;

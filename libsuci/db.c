@@ -1,7 +1,6 @@
 /* The address database: ids and where they are. */
 #include "private.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +9,12 @@
 #define FILE_MAX       (16u << 20)
 #define LINE_MAX_BYTES 256u
 
-bool
-datagram_db_ip(const char *text, uint8_t ip[4])
+const char *
+datagram_db_ip(const char *text, struct suci_addr *out)
 {
-	return inet_pton(AF_INET, text, ip) == 1;
+	if (!suci_addr_parse_ip(text, strlen(text), out))
+		return "is no IPv4 or IPv6 address such as 10.0.0.1 or fd00::1";
+	return suci_addr_is_any(out) ? NULL : suci_addr_fault(out);
 }
 
 struct datagram_db *
@@ -77,12 +78,14 @@ insert(struct datagram_db *db, const struct db_entry *e)
 int
 datagram_db_add(struct datagram_db *db, uint32_t id, const char *ip, uint16_t port)
 {
-	struct db_entry e = {.id = id, .port = ip ? port : 0, .anywhere = !ip};
+	struct db_entry e = {.id = id, .anywhere = !ip};
 	int err = 0;
-	if (id > DATAGRAM_ID_MAX || (ip && (!port || !datagram_db_ip(ip, e.ip))))
+	if (id > DATAGRAM_ID_MAX || (ip && (!port || datagram_db_ip(ip, &e.at))))
 		err = EINVAL;
+	if (ip)
+		e.at.port = port;
 	for (size_t i = 0; ip && !err && i < db->n; i++)
-		if (!db->e[i].anywhere && db->e[i].port == port && !memcmp(db->e[i].ip, e.ip, 4))
+		if (!db->e[i].anywhere && !memcmp(&db->e[i].at, &e.at, sizeof e.at))
 			err = EEXIST;
 	if (!err)
 		err = insert(db, &e);
@@ -114,7 +117,7 @@ datagram_db_count(const struct datagram_db *db)
 }
 
 int
-datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id, char ip[16],
+datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id, char ip[DATAGRAM_IP_TEXT],
 		uint16_t *port)
 {
 	if (index >= db->n) {
@@ -123,10 +126,11 @@ datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id, char i
 	}
 	const struct db_entry *e = &db->e[index];
 	*id = e->id;
-	*port = e->port;
+	char text[SUCI_ADDR_TEXT_MAX];
+	*port = e->at.port;
 	ip[0] = 0;
 	if (!e->anywhere)
-		snprintf(ip, 16, "%u.%u.%u.%u", e->ip[0], e->ip[1], e->ip[2], e->ip[3]);
+		snprintf(ip, DATAGRAM_IP_TEXT, "%.45s", suci_addr_ip_text(&e->at, text));
 	return 0;
 }
 
@@ -208,12 +212,13 @@ parse_db_line(struct parse *p, char *line, struct db_entry *e, bool *empty)
 			return wrong(p, "port \"%.32s\" for address *: it has to be * too", port);
 		return 0;
 	}
-	if (!datagram_db_ip(ip, e->ip))
-		return wrong(p, "\"%.64s\" is not an IPv4 address such as 10.0.0.1, nor *", ip);
+	const char *fault = datagram_db_ip(ip, &e->at);
+	if (fault)
+		return wrong(p, "\"%.64s\" %s", ip, fault);
 	uint32_t n;
 	if (!db_number(port, 65535, &n) || !n)
 		return wrong(p, "port \"%.32s\" is not a number of 1 .. 65535", port);
-	e->port = (uint16_t)n;
+	e->at.port = (uint16_t)n;
 	return 0;
 }
 
@@ -247,9 +252,9 @@ by_address(const void *a, const void *b)
 	const struct seen *x = a, *y = b;
 	if (x->e.anywhere != y->e.anywhere)
 		return x->e.anywhere ? 1 : -1;
-	int ip = memcmp(x->e.ip, y->e.ip, 4);
-	if (ip || x->e.port != y->e.port)
-		return ip ? ip : x->e.port < y->e.port ? -1 : 1;
+	int at = memcmp(&x->e.at, &y->e.at, sizeof x->e.at);
+	if (at)
+		return at;
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
@@ -263,8 +268,8 @@ check_twice(struct parse *p)
 		for (size_t i = 1; i < p->nseen; i++) {
 			const struct seen *a = &p->seen[i - 1], *b = &p->seen[i];
 			bool same = pass ? a->e.id == b->e.id
-					 : !b->e.anywhere && a->e.port == b->e.port &&
-						    !memcmp(a->e.ip, b->e.ip, 4);
+					 : !b->e.anywhere &&
+						    !memcmp(&a->e.at, &b->e.at, sizeof a->e.at);
 			if (!same)
 				continue;
 			p->line = b->line;

@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,19 +26,8 @@ wake_door(struct datagram_sock *s, uint64_t at_ns)
 static int
 read_relay_at(const char *text, struct suci_addr *out)
 {
-	char ip[INET_ADDRSTRLEN], *end;
-	const char *colon = strrchr(text, ':');
-	uint8_t bytes[4];
-	size_t len = colon ? (size_t)(colon - text) : 0;
-	if (!len || len >= sizeof ip)
-		return -1;
-	memcpy(ip, text, len);
-	ip[len] = 0;
-	unsigned long port = strtoul(colon + 1, &end, 10);
-	if (*end || end == colon + 1 || !port || port > 65535 || !datagram_db_ip(ip, bytes))
-		return -1;
-	*out = suci_udp_addr(bytes, (uint16_t)port);
-	return 0;
+	bool good = suci_addr_parse(text, strlen(text), out) && out->family == 4;
+	return good ? 0 : -1;
 }
 
 static const struct door_client_ops libsuci_door_ops;
@@ -61,12 +49,17 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 	}
 	s->door.via = conf->relay != NULL;
 	door_client_init(&s->door.client, &c, s->door.own, 1, NULL, 0);
-	if (!conf->relay || !read_relay_at(conf->relay, &s->door.relay))
+	bool good = !conf->relay || !read_relay_at(conf->relay, &s->door.relay);
+	if (good && conf->relay && datagram_out_of_reach(s, &s->door.relay))
+		datagram_fail_open(EINVAL, "relay %.60s has an IPv4 address, and conf.ip is IPv6",
+				   conf->relay);
+	else if (good)
 		return 0;
-	datagram_fail_open(EINVAL,
-			   "relay is \"%.60s\" and has to be an IPv4 address and a port, "
-			   "like 10.0.0.254:7812",
-			   conf->relay);
+	else
+		datagram_fail_open(EINVAL,
+				   "relay is \"%.60s\" and has to be an IPv4 address and a port, "
+				   "like 10.0.0.254:7812",
+				   conf->relay);
 	return -1;
 }
 
@@ -568,7 +561,11 @@ datagram_open_at(struct datagram_sock *s, const char *address)
 				     "the address is behind a relay: set conf.relay to our own");
 	}
 	be32_store(ip, a.relay[0].ipv4);
-	struct suci_addr to = suci_udp_addr(ip, a.relay[0].port);
+	struct suci_addr to = suci_addr_v4(ip, a.relay[0].port);
+	if (datagram_out_of_reach(s, &to))
+		return datagram_fail(s, EAFNOSUPPORT,
+				     "the address is IPv4, and conf.ip is IPv6: set it to :: to "
+				     "have both");
 	return open_place(s, &a, &to);
 }
 
@@ -612,7 +609,10 @@ static int
 name_place(struct datagram_sock *s)
 {
 	struct suci_addr at = suci_udp_local(s->udp);
-	uint32_t ip = be32_load(at.ip + 12);
+	uint32_t ip = at.family == 4 ? be32_load(at.ip + 12) : 0;
+	if (at.family == 6 && !suci_addr_is_any(&at))
+		return datagram_fail(s, EAFNOSUPPORT,
+				     "an address of a door is IPv4, and conf.ip is IPv6");
 	if (!ip)
 		return datagram_fail(s, EINVAL,
 				     "conf.ip has to say at which address others reach us, or "

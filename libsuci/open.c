@@ -82,7 +82,7 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 {
 	const struct datagram_conf *c = &s->conf;
 	struct suci_udp_conf u = {
-		.port = c->port ? c->port : me->port,
+		.at = me->at,
 		.mtu = c->mtu,
 		.mtu_max = MTU_MAX > c->mtu ? MTU_MAX : c->mtu,
 		.bufs = s->conf.early_packets + 4 * SUCI_UDP_BATCH,
@@ -94,11 +94,13 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		.xdp = c->flags & DATAGRAM_XDP,
 		.busy_poll_us = c->busy_poll_us,
 	};
-	memcpy(u.ip, me->ip, 4);
-	if (ip && !datagram_db_ip(ip, u.ip)) {
-		datagram_fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", ip);
+	char at[SUCI_ADDR_TEXT_MAX];
+	const char *fault = ip ? datagram_db_ip(ip, &u.at) : NULL;
+	if (fault) {
+		datagram_fail_open(EINVAL, "\"%.46s\" %s", ip, fault);
 		return -1;
 	}
+	u.at.port = c->port ? c->port : me->at.port;
 	datagram_tuned_read(s, &u);
 	int err = suci_udp_open(&u, &s->udp);
 	if (!err) /* what the kernel merges takes up to 64 KiB */
@@ -109,8 +111,8 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		s->fixed_bytes += info.xdp_bytes;
 	}
 	if (err)
-		datagram_fail_open(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0],
-				   u.ip[1], u.ip[2], u.ip[3], u.port, strerror(-err));
+		datagram_fail_open(-err, "cannot open a UDP socket on %s: %s",
+				   suci_addr_text(&u.at, at), strerror(-err));
 	return err;
 }
 
@@ -154,7 +156,7 @@ make_sock_peers(struct datagram_sock *s, const struct datagram_db *db)
 		p->own = s->conf.id * PRIOS;
 		p->anywhere = e->anywhere;
 		if (!e->anywhere)
-			p->addr = suci_udp_addr(e->ip, e->port);
+			p->addr = e->at;
 	}
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		datagram_peer_init(s, &s->peer[i], DATAGRAM_DOOR_ID + i - s->npeers);

@@ -21,17 +21,23 @@ enum { NOTE_LEAVE = 1, NOTE_LEFT = 2 };
 #define NOTE_BYTES 20
 
 void
-datagram_peer_name(const struct peer *p, char out[32])
+datagram_peer_name(const struct peer *p, char out[SUCI_ADDR_TEXT_MAX])
 {
-	const uint8_t *ip = p->addr.ip + 12;
 	if (p->relayed && p->known)
-		snprintf(out, 32, "door of cluster %u", p->at.cluster);
+		snprintf(out, SUCI_ADDR_TEXT_MAX, "door of cluster %u", p->at.cluster);
 	else if (p->relayed)
-		snprintf(out, 32, "a door");
+		snprintf(out, SUCI_ADDR_TEXT_MAX, "a door");
 	else if (p->addr.port)
-		snprintf(out, 32, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3], p->addr.port);
+		suci_addr_text(&p->addr, out);
 	else
-		snprintf(out, 32, "of no address yet");
+		snprintf(out, SUCI_ADDR_TEXT_MAX, "of no address yet");
+}
+
+bool
+datagram_out_of_reach(const struct datagram_sock *s, const struct suci_addr *to)
+{
+	struct suci_addr me = suci_udp_local(s->udp);
+	return me.family != to->family && (me.family == 4 || !suci_addr_is_any(&me));
 }
 
 void
@@ -217,7 +223,10 @@ say_silence(const struct datagram_sock *s, const struct peer *p, char out[SILENC
 	};
 	char key[2 * SEAL_DH + 1];
 
-	if (p->stranger) {
+	if (!p->relayed && p->addr.port && datagram_out_of_reach(s, &p->addr)) {
+		snprintf(out, SILENCE_MAX, "cannot be reached: its address is IPv%u, ours is not",
+			 p->addr.family);
+	} else if (p->stranger) {
 		snprintf(out, SILENCE_MAX, "is refused by us: %s", refused[p->stranger]);
 	} else if (s->ring) {
 		seal_hex(s->ring->me.public_key, key);
@@ -247,7 +256,7 @@ note_stranger(void *user, const struct suci_addr *from, const uint8_t *public_ke
 int
 datagram_peer_error(struct datagram_sock *s, struct peer *p)
 {
-	char name[32], silence[SILENCE_MAX];
+	char name[SUCI_ADDR_TEXT_MAX], silence[SILENCE_MAX];
 	if (!p->error)
 		return 0;
 	int err = p->error;

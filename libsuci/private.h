@@ -50,9 +50,8 @@ void datagram_mem_give(struct mem *m, void *p, uint64_t size);
 /* ---- db.c ---- */
 struct db_entry {
 	uint32_t id;
-	uint8_t ip[4];
-	uint16_t port;
 	bool anywhere;
+	struct suci_addr at; /* all zero if anywhere */
 };
 struct datagram_db {
 	struct db_entry *e; /* sorted by id */
@@ -60,7 +59,9 @@ struct datagram_db {
 };
 const struct db_entry *datagram_db_find(const struct datagram_db *db, uint32_t id);
 struct datagram_db *datagram_db_copy(const struct datagram_db *db);
-bool datagram_db_ip(const char *text, uint8_t ip[4]);
+/* NULL, or what is wrong with it as the end of a sentence; an address to bind to may be all zero.
+ */
+const char *datagram_db_ip(const char *text, struct suci_addr *out);
 
 /* ---- blocks ---- */
 /* A written block; its data follow unless they are the caller's. */
@@ -241,7 +242,9 @@ void datagram_peers_pump(struct datagram_sock *s);
 int datagram_peer_error(struct datagram_sock *s, struct peer *p);
 /* Hand a block to the lane; false: not now. */
 bool datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o);
-void datagram_peer_name(const struct peer *p, char out[32]);
+void datagram_peer_name(const struct peer *p, char out[SUCI_ADDR_TEXT_MAX]);
+/* A socket at an IPv4 address has no way to IPv6, nor the other way round; one at :: has both. */
+bool datagram_out_of_reach(const struct datagram_sock *s, const struct suci_addr *to);
 /* Put its slow write and window into force, if its path is up. */
 void datagram_peer_pace(struct datagram_sock *s, struct peer *p);
 /* Tell peers that we want to leave; true when all have said that they have everything. */

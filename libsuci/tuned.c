@@ -17,7 +17,9 @@ datagram_tuned_read(struct datagram_sock *s, struct suci_udp_conf *u)
 	struct tune_values v = {0}, own = {0};
 	char why[TUNE_FILE_WHY] = "no interface has the address";
 
-	if (tune_file_key_ip(&k, u->xdp ? "xdp" : "udp", "suci", u->ip) &&
+	bool v6 = u->at.family == 6;
+	const uint8_t *ip = v6 ? u->at.ip : u->at.ip + 12;
+	if (tune_file_key_ip(&k, u->xdp ? "xdp" : "udp", "suci", ip, v6 ? 16 : 4) &&
 	    tune_file_find(&k, &v, why) == TUNE_FILE_NONE)
 		snprintf(why, sizeof why, "nothing was measured on this machine");
 	snprintf(s->tuned, sizeof s->tuned, "%.*s", (int)sizeof s->tuned - 1, why);

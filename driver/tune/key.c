@@ -161,9 +161,25 @@ tune_file_key(struct tune_key *k, const char *driver, const char *mode)
 	name_caches(k->shares, sizeof k->shares);
 }
 
+static bool
+match_key_ip(const struct sockaddr *sa, const uint8_t *ip, size_t bytes)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	if (!sa || sa->sa_family != (bytes == 4 ? AF_INET : AF_INET6))
+		return false;
+	if (bytes == 4) {
+		memcpy(&v4, sa, sizeof v4);
+		return memcmp(&v4.sin_addr, ip, bytes) == 0;
+	}
+	memcpy(&v6, sa, sizeof v6);
+	return bytes == sizeof v6.sin6_addr && memcmp(&v6.sin6_addr, ip, bytes) == 0;
+}
+
 /* The name of the interface that has ip. */
 static bool
-interface_of(const uint8_t ip[4], char name[IFNAMSIZ])
+interface_of(const uint8_t *ip, size_t bytes, char name[IFNAMSIZ])
 {
 	struct ifaddrs *list, *i;
 	bool found = false;
@@ -171,11 +187,7 @@ interface_of(const uint8_t ip[4], char name[IFNAMSIZ])
 	if (getifaddrs(&list) < 0)
 		return false;
 	for (i = list; i && !found; i = i->ifa_next) {
-		struct sockaddr_in sa;
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET)
-			continue;
-		memcpy(&sa, i->ifa_addr, sizeof sa);
-		found = !memcmp(&sa.sin_addr, ip, 4);
+		found = match_key_ip(i->ifa_addr, ip, bytes);
 		if (found)
 			snprintf(name, IFNAMSIZ, "%s", i->ifa_name);
 	}
@@ -210,13 +222,14 @@ offloads(int fd, const char *name, char *out, size_t size)
 }
 
 bool
-tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode, const uint8_t ip[4])
+tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode, const uint8_t *ip,
+		 size_t bytes)
 {
 	char name[IFNAMSIZ], path[80], text[24], *end;
 
 	tune_file_key(k, driver, mode);
 	k->rtt = TUNE_RTT_ANY;
-	if (!interface_of(ip, name))
+	if (!interface_of(ip, bytes, name))
 		return false;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

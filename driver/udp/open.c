@@ -13,13 +13,25 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define IP_UDP_HDR 28u
+#define V4_UDP_HDR 28u
+#define V6_UDP_HDR 48u
 #define MTU_LEAST  1200u
 #define MTU_MOST   65000u
 
-/* MTU and name of the interface that has ip; 0 if none has it. */
+static bool
+match_local(const struct ifaddrs *i, const struct suci_addr *at)
+{
+	union udp_name name;
+	if (!i->ifa_addr || i->ifa_addr->sa_family != (at->family == 6 ? AF_INET6 : AF_INET))
+		return false;
+	memcpy(&name, i->ifa_addr, at->family == 6 ? sizeof name.v6 : sizeof name.v4);
+	struct suci_addr a = suci_udp_from(&name);
+	return a.family == at->family && memcmp(a.ip, at->ip, sizeof a.ip) == 0;
+}
+
+/* MTU and name of the interface that has the address; 0 if none has it. */
 static uint32_t
-interface_mtu(int fd, const uint8_t ip[4], char name[IFNAMSIZ])
+interface_mtu(int fd, const struct suci_addr *at, char name[IFNAMSIZ])
 {
 	struct ifaddrs *list, *i;
 	uint32_t mtu = 0;
@@ -27,16 +39,12 @@ interface_mtu(int fd, const uint8_t ip[4], char name[IFNAMSIZ])
 	if (getifaddrs(&list) < 0)
 		return 0;
 	for (i = list; i; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET)
-			continue;
-		struct sockaddr_in sa;
-		memcpy(&sa, i->ifa_addr, sizeof sa);
-		if (memcmp(&sa.sin_addr, ip, 4) != 0)
+		if (!match_local(i, at))
 			continue;
 		struct ifreq r = {0};
 		strncpy(r.ifr_name, i->ifa_name, sizeof r.ifr_name - 1);
 		memcpy(name, r.ifr_name, IFNAMSIZ);
-		if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > (int)IP_UDP_HDR)
+		if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > (int)V6_UDP_HDR)
 			mtu = (uint32_t)r.ifr_mtu;
 		break;
 	}
@@ -91,27 +99,49 @@ ask_busy_poll(struct suci_udp *u, uint32_t us)
 		u->busy_poll_us = (uint32_t)got;
 }
 
+/* Never fragment: a datagram that does not fit is an error, not two packets of which one gets
+ * lost.  The kernel keeps ICMP errors for us.  Where a socket speaks IPv6 and IPv4, both are asked
+ * for. */
+static bool
+set_ip_options(const struct suci_udp *u, bool v4)
+{
+	int one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE, only = !v4;
+
+	if (u->family == AF_INET6 &&
+	    (setsockopt(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) < 0 ||
+	     setsockopt(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof probe6) < 0 ||
+	     setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof one) < 0))
+		return false;
+	return !v4 || (setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) == 0 &&
+		       setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &one, sizeof one) == 0);
+}
+
+static bool
+ask_ecn(const struct suci_udp *u, bool v4)
+{
+	int one = 1;
+	return (u->family != AF_INET6 ||
+		setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof one) == 0) &&
+	       (!v4 || setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof one) == 0);
+}
+
 static int
 make_socket(struct suci_udp *u, const struct suci_udp_conf *conf)
 {
-	int one = 1, probe = IP_PMTUDISC_PROBE;
-	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(conf->port)};
-	socklen_t len = sizeof sa;
+	bool v4 = u->family == AF_INET || suci_addr_is_any(&conf->at);
+	union udp_name name;
+	socklen_t len = sizeof name;
 
-	memcpy(&sa.sin_addr, conf->ip, 4);
-	u->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	suci_udp_name(&conf->at, u->family, &name);
+	u->fd = socket(u->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (u->fd < 0)
 		return -errno;
-	/* Never fragment: a datagram that does not fit is an error, not two
-	 * packets of which one gets lost. */
-	if (setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) < 0 ||
-	    setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &one, sizeof one) < 0 ||
-	    bind(u->fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
-	    getsockname(u->fd, (struct sockaddr *)&sa, &len) < 0)
+	if (!set_ip_options(u, v4) || bind(u->fd, &name.any, u->name_len) < 0 ||
+	    getsockname(u->fd, &name.any, &len) < 0)
 		return -errno;
-	u->local = suci_udp_addr(conf->ip, ntohs(sa.sin_port));
+	u->local = suci_udp_from(&name);
 	probe_offload(u, conf);
-	u->ecn = conf->ecn && setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof one) == 0;
+	u->ecn = conf->ecn && ask_ecn(u, v4);
 	ask_busy_poll(u, conf->busy_poll_us);
 	size_buffers(u, conf->sockbuf_bytes ? conf->sockbuf_bytes : 8u << 20);
 	return 0;
@@ -155,13 +185,18 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	if (!u)
 		return -ENOMEM;
 	u->fd = -1;
+	u->family = conf->at.family == 6 ? AF_INET6 : AF_INET;
+	u->name_len =
+		u->family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	u->bufs = conf->bufs ? conf->bufs : 512;
 	u->spin_ns = conf->spin_us * 1000ull;
 	err = make_socket(u, conf);
 	if (err)
 		goto fail;
-	if_mtu = interface_mtu(u->fd, conf->ip, name);
-	u->mtu = conf->mtu ? conf->mtu : (if_mtu ? if_mtu : 1500) - IP_UDP_HDR;
+	if_mtu = interface_mtu(u->fd, &u->local, name);
+	u->mtu = conf->mtu ? conf->mtu
+			   : (if_mtu ? if_mtu : 1500) -
+				     (u->family == AF_INET6 ? V6_UDP_HDR : V4_UDP_HDR);
 	if (u->mtu > mtu_max)
 		u->mtu = mtu_max;
 	if (u->mtu < MTU_LEAST)
@@ -174,7 +209,9 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	if (err)
 		goto fail;
 	u->xdp_why = conf->xdp ? "no interface has the address" : "not asked for";
-	if (conf->xdp && if_mtu)
+	if (conf->xdp && u->family == AF_INET6)
+		u->xdp_why = "it is for IPv4 addresses only";
+	else if (conf->xdp && if_mtu)
 		suci_udp_xdp_open(u, name, if_mtu, conf->huge_pages);
 	*out = u;
 	return 0;
@@ -203,14 +240,14 @@ suci_udp_close(struct suci_udp *u)
 int
 suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer)
 {
-	struct sockaddr_in sa;
+	union udp_name name;
 
-	if (peer->family != 4)
+	if (peer->family != 4 && (peer->family != 6 || u->family != AF_INET6))
 		return -EAFNOSUPPORT;
-	suci_udp_sockaddr(peer, &sa);
-	if (connect(u->fd, (struct sockaddr *)&sa, sizeof sa) < 0)
+	suci_udp_name(peer, u->family, &name);
+	if (connect(u->fd, &name.any, u->name_len) < 0)
 		return -errno;
-	u->peer = sa;
+	u->peer = name;
 	u->connected = true;
 	suci_udp_name_senders(u, true);
 	return 0;
@@ -219,7 +256,7 @@ suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer)
 int
 suci_udp_disconnect(struct suci_udp *u)
 {
-	struct sockaddr_in was, is;
+	union udp_name was, is;
 	struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 	socklen_t len = sizeof was;
 
@@ -227,14 +264,14 @@ suci_udp_disconnect(struct suci_udp *u)
 		return 0;
 	u->connected = false;
 	suci_udp_name_senders(u, true);
-	if (getsockname(u->fd, (struct sockaddr *)&was, &len) < 0 ||
-	    connect(u->fd, &nobody, sizeof nobody) < 0)
+	if (getsockname(u->fd, &was.any, &len) < 0 || connect(u->fd, &nobody, sizeof nobody) < 0)
 		return -errno;
 	/* A port that the kernel chose may be gone with the connection. */
 	len = sizeof is;
-	if (getsockname(u->fd, (struct sockaddr *)&is, &len) < 0)
+	if (getsockname(u->fd, &is.any, &len) < 0)
 		return -errno;
-	if (is.sin_port != was.sin_port && bind(u->fd, (struct sockaddr *)&was, sizeof was) < 0)
+	if (suci_udp_from(&is).port != suci_udp_from(&was).port &&
+	    bind(u->fd, &was.any, u->name_len) < 0)
 		return -errno;
 	return 0;
 }

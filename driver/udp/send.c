@@ -12,12 +12,26 @@
 #define TURNS_MAX 8 /* batches a poll sends at most */
 
 void
-suci_udp_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa)
+suci_udp_name(const struct suci_addr *a, sa_family_t family, union udp_name *out)
 {
-	memset(sa, 0, sizeof *sa);
-	sa->sin_family = AF_INET;
-	sa->sin_port = htons(a->port);
-	memcpy(&sa->sin_addr, a->ip + 12, 4);
+	if (family == AF_INET6) {
+		out->v6 =
+			(struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
+		suci_addr_16(a, out->v6.sin6_addr.s6_addr);
+		return;
+	}
+	out->v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
+	memcpy(&out->v4.sin_addr, a->ip + 12, 4);
+}
+
+bool
+suci_udp_same_name(const union udp_name *a, const union udp_name *b)
+{
+	if (a->any.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr &&
+		       a->v4.sin_port == b->v4.sin_port;
+	return a->v6.sin6_port == b->v6.sin6_port &&
+	       memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) == 0;
 }
 
 uint32_t
@@ -26,9 +40,8 @@ suci_udp_run(const struct udp_dgram *d, uint32_t n)
 	uint32_t k = 1, bytes = d[0].len;
 
 	while (k < n && k < RUN_SEGMENTS_MAX && d[k - 1].len == d[0].len && d[k].len <= d[0].len &&
-	       bytes + d[k].len <= RUN_BYTES_MAX &&
-	       d[k].to.sin_addr.s_addr == d[0].to.sin_addr.s_addr &&
-	       d[k].to.sin_port == d[0].to.sin_port && d[k].ecn == d[0].ecn)
+	       bytes + d[k].len <= RUN_BYTES_MAX && suci_udp_same_name(&d[k].to, &d[0].to) &&
+	       d[k].ecn == d[0].ecn)
 		bytes += d[k++].len;
 	return k;
 }
@@ -45,6 +58,15 @@ put_control(struct msghdr *h, struct control *at, int level, int type, const voi
 	c->cmsg_type = type;
 	c->cmsg_len = CMSG_LEN(len);
 	memcpy(CMSG_DATA(c), data, len);
+}
+
+/* What goes to an IPv4 peer is IPv4's, from an IPv6 socket, too. */
+static void
+put_tos(struct msghdr *h, struct control *at, const union udp_name *to, int tos)
+{
+	bool v6 = to->any.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&to->v6.sin6_addr);
+	put_control(h, at, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos,
+		    sizeof tos);
 }
 
 /* n pieces as one, if each lies behind the one before. */
@@ -68,10 +90,9 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 	const struct udp_dgram *last = &d[run - 1];
 
 	/* To its peer a connected socket knows the route. */
-	bool known = u->connected && d->to.sin_addr.s_addr == u->peer.sin_addr.s_addr &&
-		     d->to.sin_port == u->peer.sin_port;
+	bool known = u->connected && suci_udp_same_name(&d->to, &u->peer);
 	*h = (struct msghdr){.msg_name = known ? NULL : &d->to,
-			     .msg_namelen = known ? 0 : sizeof d->to,
+			     .msg_namelen = known ? 0 : u->name_len,
 			     .msg_iov = iov + d->iov,
 			     .msg_iovlen = last->iov + last->niov - d->iov};
 	u->tx_run[i] = run;
@@ -84,7 +105,7 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 		put_control(h, &u->tx_control[i], IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size);
 	int tos = d->ecn;
 	if (tos)
-		put_control(h, &u->tx_control[i], IPPROTO_IP, IP_TOS, &tos, sizeof tos);
+		put_tos(h, &u->tx_control[i], &d->to, tos);
 }
 
 /* What sendmmsg made of an error on its first message. */
@@ -263,9 +284,13 @@ gather_send(struct suci_udp *u, uint64_t now_ns)
 	while (n < u->tx_most && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
 		struct suci_out *o = &u->out[n];
 		struct udp_dgram *d = &u->dgram[n];
+		if (o->to.family == 6 && u->family == AF_INET) {
+			u->count.tx_errors++;
+			continue;
+		}
 		d->iov = v;
 		d->ecn = u->ecn ? o->ecn : 0;
-		suci_udp_sockaddr(&o->to, &d->to);
+		suci_udp_name(&o->to, u->family, &d->to);
 		d->len = suci_out_len(o);
 		if (o->sealed) {
 			d->niov = 1;

@@ -21,18 +21,12 @@ suci_udp_now_ns(void)
 }
 
 struct suci_addr
-suci_udp_addr(const uint8_t ip[4], uint16_t port)
+suci_udp_from(const union udp_name *name)
 {
-	struct suci_addr a = {.port = port, .family = 4};
-	memcpy(a.ip + 12, ip, 4);
-	return a;
-}
-
-struct suci_addr
-suci_udp_from(const struct sockaddr_in *sa)
-{
-	struct suci_addr a = {.port = ntohs(sa->sin_port), .family = 4};
-	memcpy(a.ip + 12, &sa->sin_addr, 4);
+	if (name->any.sa_family == AF_INET6)
+		return suci_addr_of(name->v6.sin6_addr.s6_addr, ntohs(name->v6.sin6_port));
+	struct suci_addr a = {.port = ntohs(name->v4.sin_port), .family = 4};
+	memcpy(a.ip + 12, &name->v4.sin_addr, 4);
 	return a;
 }
 
@@ -44,7 +38,7 @@ arm_udp(struct suci_udp *u, uint32_t i, uint32_t b)
 	u->rx_iov[i] = (struct iovec){u->buf + (size_t)b * u->buf_bytes, u->buf_bytes};
 	u->rx_msg[i].msg_hdr = (struct msghdr){
 		.msg_name = u->nameless ? NULL : &u->rx_from[i],
-		.msg_namelen = u->nameless ? 0 : sizeof u->rx_from[i],
+		.msg_namelen = u->nameless ? 0 : u->name_len,
 		.msg_iov = &u->rx_iov[i],
 		.msg_iovlen = 1,
 		.msg_control = u->gro || u->ecn ? u->rx_control[i].bytes : NULL,
@@ -108,6 +102,16 @@ suci_udp_merged(struct msghdr *m)
 	return 0;
 }
 
+/* An int; what else it might be has no ECN bits. */
+static uint8_t
+traffic_class(struct cmsghdr *c)
+{
+	int class = 0;
+	if (c->cmsg_len >= CMSG_LEN(sizeof class))
+		memcpy(&class, CMSG_DATA(c), sizeof class);
+	return (uint8_t) class;
+}
+
 uint8_t
 suci_udp_ecn(struct msghdr *m)
 {
@@ -115,6 +119,8 @@ suci_udp_ecn(struct msghdr *m)
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS &&
 		    c->cmsg_len >= CMSG_LEN(1))
 			return *CMSG_DATA(c) & 3;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+			return traffic_class(c) & 3;
 	return SUCI_ECN_NOT;
 }
 
@@ -136,8 +142,8 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 		u->count.rx_truncated++;
 		return 1;
 	}
-	if (!u->nameless && (u->rx_from[i].sin_family != AF_INET ||
-			     m->msg_hdr.msg_namelen < sizeof(struct sockaddr_in))) {
+	if (!u->nameless &&
+	    (u->rx_from[i].any.sa_family != u->family || m->msg_hdr.msg_namelen < u->name_len)) {
 		u->count.rx_foreign++;
 		return 1;
 	}
@@ -250,17 +256,24 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	return (uint32_t)n == want && want > 1;
 }
 
+static bool
+is_error_report(const struct cmsghdr *c)
+{
+	return (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+}
+
 /* Ask the kernel which peers answered "port unreachable". */
 static void
 read_errors(struct suci_udp *u, uint64_t now_ns)
 {
 	u->errors_queued = false;
 	for (int i = 0; i < 64; i++) {
-		struct sockaddr_in sa;
+		union udp_name name = {.any.sa_family = AF_UNSPEC};
 		char data[64], control[512];
 		struct iovec iov = {data, sizeof data};
-		struct msghdr m = {.msg_name = &sa,
-				   .msg_namelen = sizeof sa,
+		struct msghdr m = {.msg_name = &name,
+				   .msg_namelen = sizeof name,
 				   .msg_iov = &iov,
 				   .msg_iovlen = 1,
 				   .msg_control = control,
@@ -269,16 +282,17 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 		if (len < 0)
 			return;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-			if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR)
+			if (!is_error_report(c) || name.any.sa_family != u->family)
 				continue;
 			struct sock_extended_err e;
 			memcpy(&e, CMSG_DATA(c), sizeof e);
 			/* Host and network unreachable may pass; a closed port is a
 			 * process that is gone. */
-			if (e.ee_errno != ECONNREFUSED || e.ee_origin != SO_EE_ORIGIN_ICMP)
+			if (e.ee_errno != ECONNREFUSED ||
+			    (e.ee_origin != SO_EE_ORIGIN_ICMP && e.ee_origin != SO_EE_ORIGIN_ICMP6))
 				continue;
 			u->count.unreachable++;
-			struct suci_addr to = suci_udp_from(&sa);
+			struct suci_addr to = suci_udp_from(&name);
 			/* What is read is the payload that the error quotes. */
 			suci_path_unreachable(u->ep, &to, data, (size_t)len, now_ns);
 		}

@@ -39,9 +39,16 @@ struct control {
 	_Alignas(struct cmsghdr) uint8_t bytes[CONTROL_BYTES];
 };
 
+/* An address as the kernel wants it, of the socket's family. */
+union udp_name {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
 /* One datagram to send; its pieces follow those of the one before. */
 struct udp_dgram {
-	struct sockaddr_in to;
+	union udp_name to;
 	uint32_t len, iov, niov;
 	uint8_t ecn; /* enum suci_ecn */
 };
@@ -68,8 +75,10 @@ struct suci_udp {
 	uint8_t pages; /* enum suci_udp_pages */
 	uint32_t busy_poll_us;
 	uint64_t spin_ns;
-	struct sockaddr_in peer; /* if connected */
+	union udp_name peer; /* if connected */
 	struct suci_addr local;
+	sa_family_t family; /* of the socket, and of all names it takes and gives */
+	socklen_t name_len;
 	struct suci_udp_counters count;
 
 	/* Receive buffers: in the armed slots, free, or held (refs > 0). */
@@ -81,7 +90,7 @@ struct suci_udp {
 	uint32_t armed[SUCI_UDP_BATCH];
 	struct mmsghdr rx_msg[SUCI_UDP_BATCH];
 	struct iovec rx_iov[SUCI_UDP_BATCH];
-	struct sockaddr_in rx_from[SUCI_UDP_BATCH];
+	union udp_name rx_from[SUCI_UDP_BATCH];
 	struct control rx_control[SUCI_UDP_BATCH];
 
 	struct udp_xdp *xdp; /* NULL: receives by the socket only */
@@ -112,8 +121,10 @@ struct suci_udp {
 void suci_udp_rearm(struct suci_udp *u);
 /* Ask the kernel from whom each message is, or not. */
 void suci_udp_name_senders(struct suci_udp *u, bool yes);
-/* The address as the kernel wants it. */
-void suci_udp_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa);
+/* The address as a socket of that family has it, and back. */
+void suci_udp_name(const struct suci_addr *a, sa_family_t family, union udp_name *out);
+struct suci_addr suci_udp_from(const union udp_name *name);
+bool suci_udp_same_name(const union udp_name *a, const union udp_name *b);
 /* Copies of refused datagrams still wait to be sent. */
 bool suci_udp_waiting(const struct suci_udp *u);
 /* Send what waits, then what the endpoint has. */
@@ -130,8 +141,6 @@ uint8_t suci_udp_ecn(struct msghdr *m);
 /* Length of the datagram that starts at at < len of a message of len bytes
  * merged from datagrams of seg bytes (0: not merged). */
 uint32_t suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at);
-
-struct suci_addr suci_udp_from(const struct sockaddr_in *sa);
 
 /* xdp.c.  Opening: on the interface of that name and MTU, to which the socket's address belongs;
  * u->xdp, or NULL and u->xdp_why. */

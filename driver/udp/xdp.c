@@ -132,7 +132,7 @@ make_xdp(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved,
 	struct sockaddr_xdp sa = {.sxdp_family = AF_XDP,
 				  .sxdp_flags = XDP_USE_NEED_WAKEUP,
 				  .sxdp_ifindex = if_nametoindex(name)};
-	struct sockaddr_in local;
+	union udp_name local;
 	int err;
 
 	*why = "no AF_XDP socket to be had (CAP_NET_RAW)";
@@ -165,8 +165,9 @@ make_xdp(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved,
 	err = err ? err : watch_xdp(x, EPOLL_CTL_ADD, u->fd, EPOLLIN);
 	if (err)
 		return err;
-	suci_udp_sockaddr(&u->local, &local);
-	return suci_udp_xdp_attach(x, sa.sxdp_ifindex, local.sin_addr.s_addr, local.sin_port, why);
+	suci_udp_name(&u->local, AF_INET, &local);
+	return suci_udp_xdp_attach(x, sa.sxdp_ifindex, local.v4.sin_addr.s_addr, local.v4.sin_port,
+				   why);
 }
 
 void
@@ -260,22 +261,22 @@ receive_xdp(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 	BASE_ASSERT(f < x->frames && d->addr % x->chunk + d->len <= x->chunk);
 	uint8_t *bytes = x->umem + d->addr;
 	enum udp_frame_fault fault = suci_udp_frame_parse(bytes, d->len, &frame);
-	struct sockaddr_in sa = {.sin_family = AF_INET};
+	union udp_name name = {.v4.sin_family = AF_INET};
 
 	x->refs[f] = 1;
 	if (fault == FRAME_BAD_SUM) {
 		u->count.xdp_bad_sum++;
 	} else if (fault != FRAME_OK) {
 		u->count.xdp_malformed++;
-	} else if (u->connected && (frame.src_ip != u->peer.sin_addr.s_addr ||
-				    frame.src_port != u->peer.sin_port)) {
+	} else if (u->connected && (frame.src_ip != u->peer.v4.sin_addr.s_addr ||
+				    frame.src_port != u->peer.v4.sin_port)) {
 		u->count.rx_foreign++;
 	} else if (frame.len > u->mtu) {
 		u->count.rx_truncated++;
 	} else {
-		sa.sin_addr.s_addr = frame.src_ip;
-		sa.sin_port = frame.src_port;
-		struct suci_addr from = suci_udp_from(&sa);
+		name.v4.sin_addr.s_addr = frame.src_ip;
+		name.v4.sin_port = frame.src_port;
+		struct suci_addr from = suci_udp_from(&name);
 		u->count.rx_datagrams++;
 		u->count.xdp_datagrams++;
 		suci_rx_ecn(u->ep, &from, bytes + frame.at, frame.len,

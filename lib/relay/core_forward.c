@@ -368,13 +368,13 @@ send_error(struct relay_core *c, struct path *in, int err, enum exit_kind way)
 static void
 abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struct suci_segment *seg)
 {
-	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	char at[SUCI_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
 	struct suci_path_info info = {0};
 	(void)suci_path_info(c->ep, out_path, &info);
 	relay_text_set(msg,
 		       "%u bytes of a message do not fit the way to %s: at most %u do; LIBMPI_MTU "
 		       "or ports.*.mtu of the relays is too large",
-		       seg->data_len, relay_addr_text(&c->path[out_path].peer, at), info.mss);
+		       seg->data_len, suci_addr_text(&c->path[out_path].peer, at), info.mss);
 	relay_job_abort(c, j, NONE, msg);
 }
 

@@ -174,7 +174,7 @@ uint32_t
 relay_group_policy(const struct relay_core *c, const struct group *g)
 {
 	uint32_t policy = RELAY_POLICY_DEST, longest = 0;
-	uint32_t ip = g->n ? be32_load(c->trunk[g->way[0].trunk].addr.ip + 12) : 0;
+	uint32_t ip = g->n ? relay_name_of(c, &c->trunk[g->way[0].trunk].addr) : 0;
 	for (uint32_t i = 0; i < c->conf.nrules; i++) {
 		const struct relay_policy_rule *r = &c->conf.rule[i];
 		if (r->prefix_len < longest || (r->ipv4 ^ ip) & mask_of(r))
@@ -412,7 +412,7 @@ static void
 give_up(struct relay_core *c, struct job *j, uint32_t client)
 {
 	const struct group *g = &j->group[client];
-	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	char at[SUCI_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
 	if (j->tolerant) {
 		relay_bury_client(c, j, client);
 		return;
@@ -420,7 +420,7 @@ give_up(struct relay_core *c, struct job *j, uint32_t client)
 	const struct trunk *k = &c->trunk[g->last != NONE ? g->last : g->way[0].trunk];
 	relay_text_set(msg, "no relay of client %u has been reachable for %llu s; the last, %s: %s",
 		       client, (unsigned long long)(c->conf.partition_ns / BASE_S_NS),
-		       relay_addr_text(&k->addr, at), k->why[0] ? k->why : "it never was");
+		       suci_addr_text(&k->addr, at), k->why[0] ? k->why : "it never was");
 	relay_job_abort(c, j, NONE, msg);
 }
 

@@ -127,9 +127,9 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 		c->n.notes_bad++;
 		return;
 	}
-	char who[128], at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	char who[128], at[SUCI_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
 	relay_clients_text(j->trunk_clients[t], who, sizeof who);
-	relay_text_set(msg, "relay %s of %s ended the job", relay_addr_text(&c->trunk[t].addr, at),
+	relay_text_set(msg, "relay %s of %s ended the job", suci_addr_text(&c->trunk[t].addr, at),
 		       who);
 	relay_job_abort(c, j, path, n->text[0] ? n->text : msg);
 }

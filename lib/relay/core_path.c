@@ -80,12 +80,16 @@ static int
 accept_trunk(struct relay_core *c, const struct suci_addr *from, const struct relay_hello *h,
 	     char why[SUCI_TEXT_MAX])
 {
-	char text[RELAY_ADDR_TEXT_MAX];
+	char text[SUCI_ADDR_TEXT_MAX];
+	if (from->family == 6 && !relay_name_of(c, from))
+		return refuse(&c->n.accept_relay, why,
+			      "%s is the IPv6 address of no relay in trunks.ipv6 here",
+			      suci_addr_text(from, text));
 	if (relay_trunk_find(c, from) == NONE) {
 		if (!is_configured_peer(c, from) && !relay_door_proves(c, h))
 			return refuse(&c->n.accept_relay, why,
 				      "%s is named by no current job and no configuration here",
-				      relay_addr_text(from, text));
+				      suci_addr_text(from, text));
 		if (relay_trunk_get(c, from) == NONE)
 			return refuse(&c->n.accept_full, why, "no trunk slot left here");
 	}
@@ -424,7 +428,7 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 {
 	struct job *j = &c->job[p->job];
 	struct proc *proc = job_proc(c, j, p->rank);
-	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	char at[SUCI_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
 	bool bound = proc->path == path;
 
 	if (bound)
@@ -461,7 +465,7 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 		return;
 	}
 	relay_text_set(msg, "process %u (%s, client %u) is gone: %s", p->rank,
-		       relay_addr_text(&p->peer, at), j->my_client, down_text(why, text));
+		       suci_addr_text(&p->peer, at), j->my_client, down_text(why, text));
 	relay_job_abort(c, j, path, msg);
 }
 
@@ -524,8 +528,8 @@ trunk_gone(struct relay_core *c, struct job *j, uint32_t t, bool resend)
 static void
 trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late)
 {
-	char at[RELAY_ADDR_TEXT_MAX], who[128], msg[RELAY_WHY_MAX];
-	relay_addr_text(&c->trunk[t].addr, at);
+	char at[SUCI_ADDR_TEXT_MAX], who[128], msg[RELAY_WHY_MAX];
+	suci_addr_text(&c->trunk[t].addr, at);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
 		struct job *j = &c->job[i];
 		if (!j->used || !j->trunk_clients[t])
@@ -602,7 +606,7 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 	     const char *text)
 {
 	struct gateway *w = &c->gateway[p->trunk];
-	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	char at[SUCI_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
 	bool late = too_late(c, w->until_ns);
 
 	if (w->path != path)
@@ -613,7 +617,7 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 	bool was_up = p->up && !is_stale(p, why);
 	bool lost = why == SUCI_DOWN_LOCAL ? !p->up && late : was_up || p->tx_abandoned || late;
 	relay_text_set(msg, "gateway %s of relay %u is gone: %s",
-		       relay_addr_text(&c->conf.gateway[p->trunk], at), p->trunk,
+		       suci_addr_text(&c->conf.gateway[p->trunk], at), p->trunk,
 		       down_text(why, text));
 	for (uint32_t i = 0; lost && i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && uses_gateway(&c->job[i], p->trunk))

@@ -94,7 +94,7 @@ lmpi_tune_net(const uint8_t ip[4])
 	struct tune_values v = {0};
 	struct tune_key k;
 
-	if (tune_file_key_ip(&k, "udp", "mpi", ip))
+	if (tune_file_key_ip(&k, "udp", "mpi", ip, 4))
 		find_tuning(&k, &v);
 	t->eager_stored = tune_value_or(&v, TUNE_EAGER_NET, 0) != 0;
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);

@@ -88,7 +88,7 @@ knob_relay(struct suci_addr *at, char why[LMPI_WHY])
 	if (lmpi_split_server(text, host, port) && strpbrk(host, "/:") == NULL &&
 	    base_prefix_parse(host, strlen(host), &one)) {
 		uint16_t number = (uint16_t)strtonum(port, 1, UINT16_MAX, &wrong);
-		*at = suci_udp_addr(one.addr + 12, number);
+		*at = suci_addr_v4(one.addr + 12, number);
 		if (!wrong)
 			return true;
 	}

@@ -100,7 +100,7 @@ int
 lmpi_net_open_path(uint32_t world)
 {
 	struct lmpi_route *r = &lmpi_route[world];
-	struct suci_addr to = suci_udp_addr(r->ip, r->port);
+	struct suci_addr to = suci_addr_v4(r->ip, r->port);
 	uint8_t hello[RELAY_HELLO_LEN];
 
 	if (r->path != UINT32_MAX)

@@ -36,7 +36,7 @@ lmpi_net_open(const uint8_t ip[4])
 				     .run_watched = lmpi_tuned.run_stored};
 	char name[32];
 
-	memcpy(conf.ip, ip, 4);
+	conf.at = suci_addr_v4(ip, 0);
 	conf.mtu = (uint32_t)lmpi_knob_number(LMPI_KNOB_MTU);
 	conf.busy_poll_us = (uint32_t)lmpi_knob_number(LMPI_KNOB_BUSY_POLL);
 	conf.huge_pages = lmpi_knob_number(LMPI_KNOB_HUGE_PAGES) != 0;

@@ -46,7 +46,8 @@
  * Signals    datagram_ready, _wait, _read and _write return -1 with EINTR when a
  *            handler ran while they slept, unless a block is already on its way
  *            between the caller's buffer and the wire; then they go on.
- * Limits     ids 0 .. 65535, and those of doors; blocks 0 .. 2^42 bytes; IPv4.
+ * Limits     ids 0 .. 65535, and those of doors; blocks 0 .. 2^42 bytes; IPv4
+ *            and IPv6 (global and unique local addresses), doors IPv4.
  * Units      bytes, bytes per second, microseconds and milliseconds as the names
  *            say.  sec, usec: a time to wait; 0, 0 only looks, sec < 0 has no end.
  *
@@ -75,7 +76,10 @@ struct datagram_db;   /* opaque */
  *      # id  address      port
  *      0     10.0.0.1     7700
  *      1     10.0.0.2     7700
+ *      2     2001:db8::7  7700
  *      9     *            *
+ *
+ * A socket at an IPv4 address reaches IPv4 ones, one at an IPv6 address IPv6 ones, one at :: both.
  *
  * An id at "* *" may come from any address: it can be written to once it has
  * written to us.  The last to come has the id.  No id and no address twice. */
@@ -92,9 +96,10 @@ struct datagram_db *datagram_db_read(const char *file, char *error, size_t error
 struct datagram_db *datagram_db_parse(const char *name, const char *text, size_t len, char *error,
 				      size_t error_len);
 /* [+] Number of ids; the index-th smallest id and its address (ip "" for "*"). -1: EINVAL. */
+#define DATAGRAM_IP_TEXT 46
 size_t datagram_db_count(const struct datagram_db *db);
-int datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id, char ip[16],
-		    uint16_t *port);
+int datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id,
+		    char ip[DATAGRAM_IP_TEXT], uint16_t *port);
 void datagram_db_free(struct datagram_db *db); /* accepts NULL */
 
 /* ---- opening and closing ---- */
@@ -125,7 +130,7 @@ struct datagram_conf {
 	/* One of them; db is copied. */
 	const char *db_file;
 	const struct datagram_db *db;
-	const char *ip; /* NULL: as in the database; "*" in it: any */
+	const char *ip; /* NULL: as in the database; "*" in it: any of IPv4; "::": any of both */
 	uint16_t port;	/* 0: as in the database; "*" in it: the kernel chooses */
 	unsigned flags; /* DATAGRAM_CRC, ... */
 	/* Memory: received and not read; written and not acknowledged, of that for one
@@ -138,7 +143,7 @@ struct datagram_conf {
 	/* Packets that came before the beginning of their block and wait for it; each may
 	 * keep a receive buffer of 64 KiB (mtu bytes with DATAGRAM_NO_OFFLOAD). */
 	uint32_t early_packets; /* 512 */
-	uint32_t window;	/* packets in flight to one peer, at most; 4096; datagram_window() */
+	uint32_t window; /* packets in flight to one peer, at most; 4096; datagram_window() */
 	uint32_t sockbuf_bytes; /* kernel buffers, each direction; 8 MiB */
 	uint32_t mtu;		/* UDP payload; 0: what the interface takes */
 	int cc;			/* enum datagram_cc */

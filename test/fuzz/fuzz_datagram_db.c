@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define LINE_MOST 40 /* of a written line */
+#define LINE_MOST 72 /* of a written line */
 
 static void
 check_fault(const char *text, size_t size, const char *error)
@@ -32,7 +32,7 @@ check_good(const struct datagram_db *db)
 	char *out = malloc(n * LINE_MOST + 1);
 	uint32_t id, before = 0;
 	uint16_t port;
-	char ip[16];
+	char ip[DATAGRAM_IP_TEXT];
 	struct datagram_db *again = datagram_db_new();
 	for (size_t i = 0; i < n; i++) {
 		BASE_ASSERT(datagram_db_get(db, i, &id, ip, &port) == 0);
@@ -50,7 +50,7 @@ check_good(const struct datagram_db *db)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t id2;
 		uint16_t port2;
-		char ip2[16];
+		char ip2[DATAGRAM_IP_TEXT];
 		datagram_db_get(db, i, &id, ip, &port);
 		datagram_db_get(again, i, &id2, ip2, &port2);
 		BASE_ASSERT(id == id2 && port == port2 && !strcmp(ip, ip2));

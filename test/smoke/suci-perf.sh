@@ -164,6 +164,46 @@ testbed_wait 10 "the program to go" bash -c "! ip -n $TB_ID-bfe4 -d link show gl
 	fail "a killed process leaves its XDP program"
 pass "through AF_XDP, beside it, after it"
 
+# IPv6 alone: two hosts that have no IPv4 address any more, in clear and sealed with identities, over
+# the same link; a server at :: has IPv4 clients beside.
+six() { echo "fd00:51::$1"; }
+for host in afe5:5 bfe5:15; do
+	ip -n "$TB_ID-${host%:*}" addr flush dev glob0 scope global
+	"$TB_DIR/in" "${host%:*}" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/glob0/disable_ipv6'
+	ip -n "$TB_ID-${host%:*}" addr add "$(six "${host#*:}")/64" dev glob0 nodad || fail "no IPv6 address"
+done
+testbed_spawn bfe5 six "$PERF" server --bind "$(six 15)"
+over6=(timeout 600 "$TB_DIR/in" afe5 "$PERF" client "$(six 15)")
+"${over6[@]}" --mode pingpong --size 0,8,64k --count 20 --json "$json" >"$TB_LOG/six.log" 2>&1 ||
+	fail "IPv6: $(cat "$TB_LOG/six.log")"
+want "$json" pingpong 0 8 65536 || fail "IPv6: results"
+"${over6[@]}" --mode burst --size 200k,2M --count 5 --json "$json" >"$TB_LOG/six.log" 2>&1 ||
+	fail "IPv6, burst: $(cat "$TB_LOG/six.log")"
+want "$json" burst 204800 2097152 || fail "IPv6, burst: results"
+testbed_stop six || fail "IPv6: the server's status"
+echo "here $(cat "$TB_DIR/pub-here") $(six 5)" >"$TB_DIR/at-server"
+echo "there $(cat "$TB_DIR/pub-there") fd00:51::/64" >"$TB_DIR/at-client"
+testbed_spawn bfe5 six "$PERF" server --bind :: --identity "$TB_DIR/id-there" --peers "$TB_DIR/at-server"
+"${over6[@]}" --mode burst --size 1k,200k --count 10 --identity "$TB_DIR/id-here" \
+	--peers "$TB_DIR/at-client" --json "$json" >"$TB_LOG/six.log" 2>&1 ||
+	fail "IPv6, identities: $(cat "$TB_LOG/six.log")"
+want "$json" burst 1024 204800 || fail "IPv6, identities: results"
+testbed_stop six || fail "IPv6, identities: the server's status"
+for host in afe5 bfe5; do
+	ip -n "$TB_ID-$host" addr add "$(testbed_global_addr "$host")/24" dev glob0 || fail "no IPv4 address"
+done
+testbed_spawn bfe5 six "$PERF" server --bind ::
+for to in "$(six 15)" "$(testbed_global_addr bfe5)"; do
+	timeout 600 "$TB_DIR/in" afe5 "$PERF" client "$to" --mode pingpong --size 8 --count 5 \
+		--json "$json" >"$TB_LOG/six.log" 2>&1 || fail "a server at ::, $to: $(cat "$TB_LOG/six.log")"
+done
+"${over6[@]}" --bind "$(testbed_global_addr afe5)" --connect-ms 300 --mode burst >"$TB_LOG/six.log" 2>&1 &&
+	fail "an IPv6 server by an IPv4 socket"
+grep -q 'cannot be reached: its address is IPv6, ours is not' "$TB_LOG/six.log" ||
+	fail "an IPv6 server by an IPv4 socket: $(cat "$TB_LOG/six.log")"
+testbed_stop six || fail "the status of the server at ::"
+pass "IPv6 alone, in clear and sealed; IPv6 and IPv4 at one server"
+
 # Slow write keeps its rate from above: 1 MB at 2 MB/s.
 timeout 600 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
 	--size 100000 --count 10 --warmup 0 --rate 2000000 --json "$json" >"$TB_LOG/slow.log" 2>&1 ||

@@ -22,6 +22,18 @@ static const struct {
 	{"0 10.0.0.1 7700", 1, NULL},
 	{"  7\t10.0.0.1   1  # with a comment\r\n65535 10.0.0.1 65535\n", 2, NULL},
 	{"3 * *\n4 * *\n1 127.0.0.1 9\n", 3, NULL},
+	{"3 2001:db8::7 7700\n4 fd00::1 7700\n5 ::1 7700\n6 10.0.0.1 7700\n", 4, NULL},
+	{"3 2001:db8::7 7700\n4 2001:db8::7 7701\n", 2, NULL},
+	{"3 2001:db8::7 7700\n4 2001:DB8:0::7 7700\n", 0,
+	 "hosts:2: the address of id 4 is already in line 1"},
+	{"3 10.0.0.1 7700\n4 ::ffff:10.0.0.1 7700\n", 0,
+	 "hosts:2: the address of id 4 is already in line 1"},
+	{"3 fe80::1 7700\n", 0,
+	 "hosts:1: \"fe80::1\" is link-local, which means nothing on other links: give a global "
+	 "or unique local one"},
+	{"3 ff02::1 7700\n", 0, "hosts:1: \"ff02::1\" is a multicast address"},
+	{"3 [2001:db8::7] 7700\n", 0,
+	 "hosts:1: \"[2001:db8::7]\" is no IPv4 or IPv6 address such as 10.0.0.1 or fd00::1"},
 	{"0 10.0.0.1 7700\n0 10.0.0.2 7700\n", 0, "hosts:2: id 0 is already in line 1"},
 	{"0 10.0.0.1 7700\n\n9 10.0.0.1 7700\n", 0,
 	 "hosts:3: the address of id 9 is already in line 1"},
@@ -34,9 +46,9 @@ static const struct {
 	 "hosts:1: id \"99999999999999999999\" is not a number of 0 .. 65535"},
 	{"a 10.0.0.1 7700\n", 0, "hosts:1: id \"a\" is not a number of 0 .. 65535"},
 	{"1 10.0.0 7700\n", 0,
-	 "hosts:1: \"10.0.0\" is not an IPv4 address such as 10.0.0.1, nor *"},
+	 "hosts:1: \"10.0.0\" is no IPv4 or IPv6 address such as 10.0.0.1 or fd00::1"},
 	{"1 host.example 7700\n", 0,
-	 "hosts:1: \"host.example\" is not an IPv4 address such as 10.0.0.1, nor *"},
+	 "hosts:1: \"host.example\" is no IPv4 or IPv6 address such as 10.0.0.1 or fd00::1"},
 	{"1 10.0.0.1 0\n", 0, "hosts:1: port \"0\" is not a number of 1 .. 65535"},
 	{"1 10.0.0.1 65536\n", 0, "hosts:1: port \"65536\" is not a number of 1 .. 65535"},
 	{"1 10.0.0.1 *\n", 0, "hosts:1: port \"*\" is not a number of 1 .. 65535"},
@@ -98,7 +110,7 @@ test_sorted(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		uint32_t id;
 		uint16_t port;
-		char ip[16];
+		char ip[DATAGRAM_IP_TEXT];
 		assert_int_equal(datagram_db_get(db, i, &id, ip, &port), 0);
 		assert_int_equal(id, want[i].id);
 		assert_string_equal(ip, want[i].ip);
@@ -106,7 +118,7 @@ test_sorted(void **state)
 	}
 	uint32_t id;
 	uint16_t port;
-	char ip[16];
+	char ip[DATAGRAM_IP_TEXT];
 	assert_int_equal(datagram_db_get(db, 3, &id, ip, &port), -1);
 	datagram_db_free(db);
 }
@@ -162,7 +174,8 @@ test_file(void **state)
 	fclose(f);
 	assert_null(datagram_db_read(name, error, sizeof error));
 	snprintf(want, sizeof want,
-		 "%s:3001: \"10.0.0\" is not an IPv4 address such as 10.0.0.1, nor *", name);
+		 "%s:3001: \"10.0.0\" is no IPv4 or IPv6 address such as 10.0.0.1 or fd00::1",
+		 name);
 	assert_string_equal(error, want);
 	unlink(name);
 	errno = 0;

@@ -21,7 +21,7 @@ row(const char *cpu, uint64_t copy_factor)
 	tune_file_caches(&c);
 	tune_derive(&c, &own);
 	(void)unlink(path);
-	assert_true(tune_file_key_ip(&k, "udp", "suci", lo));
+	assert_true(tune_file_key_ip(&k, "udp", "suci", lo, 4));
 	k.rtt = 4;
 	if (cpu)
 		tune_word(k.cpu, sizeof k.cpu, cpu);

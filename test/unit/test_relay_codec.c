@@ -428,11 +428,11 @@ static void
 addresses(void **state)
 {
 	(void)state;
-	char text[RELAY_ADDR_TEXT_MAX];
+	char text[SUCI_ADDR_TEXT_MAX];
 	struct suci_addr a = relay_addr_v4(0xc0000207, 7000, RELAY_LEG_GLOBAL);
-	assert_string_equal(relay_addr_text(&a, text), "192.0.2.7:7000");
+	assert_string_equal(suci_addr_text(&a, text), "192.0.2.7:7000");
 	struct suci_addr b = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}, .port = 9, .family = 6};
-	assert_string_equal(relay_addr_text(&b, text), "[2001:db8::1]:9");
+	assert_string_equal(suci_addr_text(&b, text), "[2001:db8::1]:9");
 	assert_string_equal(relay_strerror(RELAY_ERR_LABELS),
 			    "label base outside the range this relay serves");
 }

@@ -229,11 +229,11 @@ keys(void **state)
 	(void)state;
 
 	assert_true(tune_key_ok(&k) && tune_key_same(&k, &again));
-	assert_true(tune_file_key_ip(&k, "udp", "suci", lo));
+	assert_true(tune_file_key_ip(&k, "udp", "suci", lo, 4));
 	assert_true(k.mtu >= 1280 && k.rtt == TUNE_RTT_ANY);
 	k.rtt = 3;
 	assert_true(tune_key_ok(&k));
-	assert_false(tune_file_key_ip(&k, "udp", "suci", nobody));
+	assert_false(tune_file_key_ip(&k, "udp", "suci", nobody, 4));
 	tune_file_figures(&copy, &call);
 	print_message("%s, shares %s: copy %llu ns, call %llu ns\n", k.cpu, k.shares,
 		      (unsigned long long)copy, (unsigned long long)call);

@@ -22,6 +22,9 @@
 #define EQUAL	 1000u /* payload of segments that can go as one run */
 
 static const uint8_t loopback[4] = {127, 0, 0, 1};
+static const struct suci_addr loopback_6 = {.ip = {[15] = 1}, .family = 6}, any_6 = {.family = 6};
+/* Where the ends opened next are. */
+static struct suci_addr here = {.ip = {[12] = 127, [15] = 1}, .family = 4};
 
 struct end {
 	struct suci_udp *udp;
@@ -131,6 +134,7 @@ static void
 open_end(struct end *e, uint64_t incarnation, bool offload)
 {
 	struct suci_udp_conf uc = {.bufs = 64 + HOLD_MAX,
+				   .mtu = suci_addr_is_any(&here) ? 1472 : 0,
 				   .mtu_max = 1472,
 				   .no_gso = !offload,
 				   .no_gro = !offload,
@@ -147,7 +151,7 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 				.user = e};
 
 	memset(e, 0, sizeof *e);
-	memcpy(uc.ip, loopback, 4);
+	uc.at = here;
 	assert_int_equal(suci_udp_open(&uc, &e->udp), 0);
 	assert_int_equal(suci_udp_mtu(e->udp), 1472);
 	assert_true(suci_udp_local(e->udp).port != 0);
@@ -421,6 +425,26 @@ runs_refused(void **state)
 	close_end(&a);
 }
 
+/* Bytes to a port of the loopback that the ends are at. */
+static void
+send_as_stranger(uint16_t port, const void *bytes, size_t len)
+{
+	struct sockaddr_in six_not = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(port),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	bool v6 = here.family == 6;
+	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+		sendto(fd, bytes, len, 0,
+		       v6 ? (const struct sockaddr *)&six : (const struct sockaddr *)&six_not,
+		       v6 ? sizeof six : sizeof six_not),
+		(ssize_t)len);
+	close(fd);
+}
+
 /* Datagrams from strangers: too long, empty, garbage. */
 static void
 strangers(void **state)
@@ -428,19 +452,14 @@ strangers(void **state)
 	static struct end a;
 	static const size_t lengths[] = {0, 1, 15, 16, 100, 1472, 1473, 9000};
 	static uint8_t junk[9000];
-	struct sockaddr_in sa = {.sin_family = AF_INET};
 	bool done = false;
 
 	(void)state;
 	open_end(&a, 3, true);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	sa.sin_port = htons(suci_udp_local(a.udp).port);
-	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	for (size_t i = 0; i < sizeof junk; i++)
 		junk[i] = (uint8_t)(i * 31 + 11);
 	for (size_t i = 0; i < 8; i++)
-		assert_int_equal(sendto(fd, junk, lengths[i], 0, (struct sockaddr *)&sa, sizeof sa),
-				 (ssize_t)lengths[i]);
+		send_as_stranger(suci_udp_local(a.udp).port, junk, lengths[i]);
 	for (int i = 0; i < 2000 && !done; i++) {
 		struct pollfd p = {.fd = suci_udp_fd(a.udp), .events = POLLIN};
 		suci_udp_poll(a.udp, suci_udp_now_ns());
@@ -452,7 +471,6 @@ strangers(void **state)
 	assert_int_equal(suci_udp_counters(a.udp)->rx_truncated, 2);
 	assert_int_equal(suci_counters(a.ep)->rx_datagrams, 6);
 	assert_false(a.up);
-	close(fd);
 	close_end(&a);
 }
 
@@ -460,7 +478,7 @@ static void
 bad_configurations(void **state)
 {
 	struct suci_udp *u = NULL;
-	struct suci_udp_conf not_ours = {.ip = {203, 0, 113, 77}};
+	struct suci_udp_conf not_ours = {.at = suci_addr_v4((uint8_t[]){203, 0, 113, 77}, 0)};
 
 	(void)state;
 	assert_int_equal(suci_udp_open(&(struct suci_udp_conf){.mtu = 100}, &u), -22);
@@ -477,28 +495,23 @@ static void
 connected(void **state)
 {
 	static struct end a, b;
-	struct sockaddr_in sa = {.sin_family = AF_INET};
 	struct suci_udp_info info;
 
 	(void)state;
 	connect_ends(&a, &b, true);
 	run(&a, &b, &b.up);
 	struct suci_addr at_a = suci_udp_local(a.udp), at_b = suci_udp_local(b.udp);
-	struct suci_addr six = {.family = 6};
-	assert_true(suci_udp_connect(a.udp, &six) < 0);
+	struct suci_addr other = {.family = here.family == 6 ? 0 : 6};
+	assert_true(suci_udp_connect(a.udp, &other) < 0);
 	suci_udp_get_info(a.udp, &info);
 	assert_false(info.connected);
 	assert_int_equal(suci_udp_connect(a.udp, &at_b), 0);
 	assert_int_equal(suci_udp_connect(b.udp, &at_a), 0);
 	suci_udp_get_info(b.udp, &info);
 	assert_true(info.connected);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	sa.sin_port = htons(at_b.port);
-	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(sendto(fd, "me too", 6, 0, (struct sockaddr *)&sa, sizeof sa), 6);
+	send_as_stranger(at_b.port, "me too", 6);
 	transfer(&a, &b, true);
 	assert_int_equal(suci_counters(b.ep)->drop_short, 0); /* 6 bytes would be that */
-	close(fd);
 	close_end(&b);
 	struct suci_segment s = {.data = payload, .data_len = 10};
 	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
@@ -512,7 +525,8 @@ connected(void **state)
 static void
 granted(void **state)
 {
-	struct suci_udp_conf conf = {.ip = {127, 0, 0, 1}, .huge_pages = true, .busy_poll_us = 50};
+	struct suci_udp_conf conf = {
+		.at = suci_addr_v4(loopback, 0), .huge_pages = true, .busy_poll_us = 50};
 	struct suci_udp *u = NULL;
 	struct suci_udp_info info;
 	int us = 0;
@@ -545,7 +559,7 @@ granted(void **state)
 static void
 no_xdp(void **state)
 {
-	struct suci_udp_conf conf = {.ip = {127, 0, 0, 1}, .xdp = true};
+	struct suci_udp_conf conf = {.at = suci_addr_v4(loopback, 0), .xdp = true};
 	struct suci_udp *u = NULL;
 	struct suci_udp_info info;
 
@@ -556,7 +570,12 @@ no_xdp(void **state)
 	assert_non_null(strstr(info.xdp_why, "too long"));
 	assert_true(suci_udp_events(u) & POLLIN);
 	suci_udp_close(u);
-	memset(conf.ip, 0, 4);
+	conf.at = loopback_6;
+	assert_int_equal(suci_udp_open(&conf, &u), 0);
+	suci_udp_get_info(u, &info);
+	assert_non_null(strstr(info.xdp_why, "IPv4"));
+	suci_udp_close(u);
+	conf.at = (struct suci_addr){0};
 	assert_int_equal(suci_udp_open(&conf, &u), 0);
 	suci_udp_get_info(u, &info);
 	assert_false(info.xdp);
@@ -599,6 +618,54 @@ waiting(void **state)
 	close_end(&a);
 }
 
+/* A socket at :: has peers of both kinds, with marks and with errors of both; one at an IPv6
+ * address sends nothing to an IPv4 peer, and the other way round. */
+static void
+both_kinds(void **state)
+{
+	static struct end a, b;
+	struct suci_addr four = suci_addr_v4(loopback, 0);
+
+	(void)state;
+	for (int six = 0; six < 2; six++) {
+		use_ecn = true;
+		here = any_6;
+		open_end(&a, 1, true);
+		here = six ? loopback_6 : four;
+		open_end(&b, 2, true);
+		struct suci_addr to = suci_udp_local(b.udp);
+		assert_int_equal(suci_path_open(a.ep, &to, "hi", 2, &a.path, suci_udp_now_ns()), 0);
+		run(&a, &b, &a.up);
+		transfer(&a, &b, true);
+		struct suci_path_info i;
+		assert_true(suci_path_info(a.ep, a.path, &i));
+		assert_true(i.ecn);
+		assert_memory_equal(&i.peer, &to, sizeof to);
+		close_end(&b);
+		struct suci_segment s = {.data = payload, .data_len = 10};
+		assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+		run(&a, &b, &a.down);
+		assert_int_equal(a.why, SUCI_DOWN_UNREACHABLE);
+		close_end(&a);
+		use_ecn = false;
+		open_end(&a, 3, true);
+		to = six ? four : loopback_6;
+		to.port = 9;
+		assert_int_equal(suci_path_open(a.ep, &to, "hi", 2, &a.path, suci_udp_now_ns()), 0);
+		suci_udp_poll(a.udp, suci_udp_now_ns());
+		assert_int_equal(suci_udp_counters(a.udp)->tx_errors, 1);
+		close_end(&a);
+	}
+}
+
+static int
+be_at_six(void **state)
+{
+	(void)state;
+	here = loopback_6;
+	return 0;
+}
+
 int
 main(void)
 {
@@ -616,5 +683,19 @@ main(void)
 		cmocka_unit_test(no_xdp),
 		cmocka_unit_test(waiting),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest six[] = {
+		cmocka_unit_test(transfer_and_unreachable),
+		cmocka_unit_test(farewell_before_unreachable),
+		cmocka_unit_test(transfer_in_runs),
+		cmocka_unit_test(marks),
+		cmocka_unit_test(sealed),
+		cmocka_unit_test(strangers),
+		cmocka_unit_test(connected),
+		cmocka_unit_test(waiting),
+		cmocka_unit_test(both_kinds),
+	};
+	int failed = cmocka_run_group_tests_name("ipv4", tests, NULL, NULL);
+	if (access("/proc/net/if_inet6", F_OK) != 0)
+		return failed; /* this kernel has no IPv6 */
+	return failed + cmocka_run_group_tests_name("ipv6", six, be_at_six, NULL);
 }

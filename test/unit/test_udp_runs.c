@@ -16,9 +16,9 @@ fill(struct udp_dgram *d, uint32_t n, uint32_t len)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		d[i] = (struct udp_dgram){.len = len, .iov = i, .niov = 1};
-		d[i].to.sin_family = AF_INET;
-		d[i].to.sin_port = htons(7);
-		d[i].to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		d[i].to.v4.sin_family = AF_INET;
+		d[i].to.v4.sin_port = htons(7);
+		d[i].to.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	}
 }
 
@@ -59,11 +59,11 @@ runs_of_destinations(void **state)
 
 	(void)state;
 	fill(d, 4, 100);
-	d[2].to.sin_port = htons(8);
+	d[2].to.v4.sin_port = htons(8);
 	assert_int_equal(suci_udp_run(d, 4), 2);
 	assert_int_equal(suci_udp_run(d + 2, 2), 1);
 	fill(d, 4, 100);
-	d[1].to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	d[1].to.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	assert_int_equal(suci_udp_run(d, 4), 1);
 	assert_int_equal(suci_udp_run(d + 2, 2), 2);
 	fill(d, 4, 100);
@@ -71,6 +71,36 @@ runs_of_destinations(void **state)
 	assert_int_equal(suci_udp_run(d, 4), 3);
 	fill(d, N(d), 100);
 	assert_int_equal(suci_udp_run(d, N(d)), RUN_SEGMENTS_MAX);
+}
+
+/* IPv6: a run has one address, all of it, and one port. */
+static void
+runs_of_ipv6(void **state)
+{
+	struct udp_dgram d[4];
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		for (uint32_t i = 0; i < 4; i++) {
+			d[i] = (struct udp_dgram){.len = 100, .iov = i, .niov = 1};
+			struct suci_addr a = {.ip = {0x20, 1, [15] = 1}, .port = 7, .family = 6};
+			if (i == 2 && k < 2)
+				a.ip[k == 0 ? 2 : 15]++;
+			if (i == 2 && k == 2)
+				a.port++;
+			suci_udp_name(&a, AF_INET6, &d[i].to);
+			struct suci_addr back = suci_udp_from(&d[i].to);
+			assert_memory_equal(&back, &a, sizeof a);
+		}
+		assert_int_equal(suci_udp_run(d, 4), 2);
+		assert_int_equal(suci_udp_run(d, 2), 2);
+	}
+	/* IPv4 by a socket that speaks both. */
+	struct suci_addr four = suci_addr_v4((uint8_t[]){192, 0, 2, 7}, 9);
+	suci_udp_name(&four, AF_INET6, &d[0].to);
+	assert_true(IN6_IS_ADDR_V4MAPPED(&d[0].to.v6.sin6_addr));
+	struct suci_addr back = suci_udp_from(&d[0].to);
+	assert_memory_equal(&back, &four, sizeof four);
 }
 
 /* So many turns in which a run of that many takes the kernel so far. */
@@ -87,8 +117,10 @@ turns(struct suci_udp *u, uint64_t *now_ns, uint32_t n, uint64_t stored, uint64_
 static struct suci_udp *
 opened(uint32_t run, bool watched)
 {
-	struct suci_udp_conf c = {
-		.ip = {127, 0, 0, 1}, .mtu = 1472, .run = run, .run_watched = watched};
+	struct suci_udp_conf c = {.at = suci_addr_v4((uint8_t[]){127, 0, 0, 1}, 0),
+				  .mtu = 1472,
+				  .run = run,
+				  .run_watched = watched};
 	struct suci_udp *u = NULL;
 	assert_int_equal(suci_udp_open(&c, &u), 0);
 	return u;
@@ -241,8 +273,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_of_sizes), cmocka_unit_test(runs_of_destinations),
-		cmocka_unit_test(stored_run),	 cmocka_unit_test(merged_size),
-		cmocka_unit_test(pieces),	 cmocka_unit_test(ecn_bits),
+		cmocka_unit_test(runs_of_ipv6),	 cmocka_unit_test(stored_run),
+		cmocka_unit_test(merged_size),	 cmocka_unit_test(pieces),
+		cmocka_unit_test(ecn_bits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,7 +190,7 @@ key_of(bool node, uint64_t rtt_ns, struct tune_key *k)
 		tune_file_key(k, "shm", "mpi");
 		return true;
 	}
-	if (!own_ip(ip) || !tune_file_key_ip(k, "udp", "mpi", ip))
+	if (!own_ip(ip) || !tune_file_key_ip(k, "udp", "mpi", ip, 4))
 		return false;
 	k->rtt = tune_rtt_bucket(rtt_ns);
 	return true;
@@ -305,7 +305,7 @@ show_row(const struct tune_key *k, const struct tune_values *v)
 
 	tune_file_key(&node, "shm", k->mode);
 	bool ours = tune_key_same(k, &node);
-	if (!ours && own_ip(ip) && tune_file_key_ip(&net, k->driver, k->mode, ip)) {
+	if (!ours && own_ip(ip) && tune_file_key_ip(&net, k->driver, k->mode, ip, 4)) {
 		net.rtt = k->rtt;
 		ours = tune_key_same(k, &net);
 	}

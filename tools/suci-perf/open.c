@@ -25,7 +25,7 @@ list_ids(struct run *r, const struct datagram_db *db)
 	r->n = (uint32_t)datagram_db_count(db);
 	r->ids = calloc(r->n ? r->n : 1, sizeof *r->ids);
 	for (uint32_t i = 0; r->ids && i < r->n; i++) {
-		char ip[16];
+		char ip[DATAGRAM_IP_TEXT];
 		uint16_t port;
 		(void)datagram_db_get(db, i, &r->ids[i], ip, &port);
 	}
@@ -65,48 +65,48 @@ open_server(struct run *r, const struct options *o)
 	return open_as(r, o, db, 0);
 }
 
+/* The host's address and ours towards it: the interface says what MTU there is.  IPv4 if the host
+ * has both. */
 static int
-resolve(const char *host, uint16_t port, struct sockaddr_in *sa)
+resolve(const struct options *o, char ip[DATAGRAM_IP_TEXT], char own[DATAGRAM_IP_TEXT])
 {
 	struct addrinfo hint = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list;
-	int err = getaddrinfo(host, NULL, &hint, &list);
-	if (err)
-		return say_open(host, gai_strerror(err));
-	memcpy(sa, list->ai_addr, sizeof *sa);
-	sa->sin_port = htons(port);
-	freeaddrinfo(list);
-	return 0;
-}
-
-/* Our address towards it: the interface says what MTU there is. */
-static int
-open_own_address(const struct sockaddr_in *to, char ip[INET_ADDRSTRLEN])
-{
-	struct sockaddr_in me;
+	struct sockaddr_storage me;
 	socklen_t len = sizeof me;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int err = fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof *to) ||
-		  getsockname(fd, (struct sockaddr *)&me, &len);
+	char port[8];
+	snprintf(port, sizeof port, "%u", o->port);
+	int err = getaddrinfo(o->host, port, &hint, &list);
+	if (err) {
+		hint.ai_family = AF_INET6;
+		err = getaddrinfo(o->host, port, &hint, &list);
+	}
+	if (err)
+		return say_open(o->host, gai_strerror(err));
+	int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	err = fd < 0 || connect(fd, list->ai_addr, list->ai_addrlen) ||
+	      getsockname(fd, (struct sockaddr *)&me, &len);
 	int e = errno;
 	if (fd >= 0)
 		close(fd);
+	bool named = getnameinfo(list->ai_addr, list->ai_addrlen, ip, DATAGRAM_IP_TEXT, NULL, 0,
+				 NI_NUMERICHOST) == 0;
+	freeaddrinfo(list);
 	if (err)
 		return say_open("no way to the server", strerror(e));
-	inet_ntop(AF_INET, &me.sin_addr, ip, INET_ADDRSTRLEN);
-	return 0;
+	named &= getnameinfo((const struct sockaddr *)&me, len, own, DATAGRAM_IP_TEXT, NULL, 0,
+			     NI_NUMERICHOST) == 0;
+	return named ? 0 : say_open(o->host, "an address that cannot be written");
 }
 
 int
 open_client(struct run *r, const struct options *o)
 {
-	struct sockaddr_in to;
 	static struct options with;
-	static char here[INET_ADDRSTRLEN];
-	char ip[INET_ADDRSTRLEN];
+	static char here[DATAGRAM_IP_TEXT];
+	char ip[DATAGRAM_IP_TEXT];
 	with = *o;
-	if (resolve(o->host, o->port, &to) || open_own_address(&to, here))
+	if (resolve(o, ip, here))
 		return -1;
-	inet_ntop(AF_INET, &to.sin_addr, ip, sizeof ip);
 	uint32_t id = o->id_set ? o->id : 1 + (uint32_t)getpid() % o->clients;
 	struct datagram_db *db = datagram_db_new();
 	if (!db || datagram_db_add(db, 0, ip, o->port) || datagram_db_add(db, id, NULL, 0)) {
@@ -127,7 +127,7 @@ open_node(struct run *r, const struct options *o)
 	struct datagram_db *db = datagram_db_read(o->db, text, sizeof text);
 	if (!db)
 		return say_open("address database", text);
-	char ip[16];
+	char ip[DATAGRAM_IP_TEXT];
 	uint16_t port;
 	uint32_t least = 0;
 	if (!datagram_db_count(db) || datagram_db_get(db, 0, &least, ip, &port))

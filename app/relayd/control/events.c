@@ -27,9 +27,9 @@ rd_event_log_tick(struct rd_event_log *l, uint64_t now_ns)
 static void
 log_stranger(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
 {
-	char at[RELAY_ADDR_TEXT_MAX];
+	char at[SUCI_ADDR_TEXT_MAX];
 	const char *file = l->conf->sealing.peers_file;
-	relay_addr_text(&e->log.peer, at);
+	suci_addr_text(&e->log.peer, at);
 	if (!*e->log.what)
 		rd_log_limited(
 			&l->site, now_ns, RD_LOG_WARNING,
@@ -54,25 +54,34 @@ log_stranger(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
 			at, e->log.what, file);
 }
 
+static const char *
+address_text(const struct rd_event *e, char out[SUCI_ADDR_TEXT_MAX])
+{
+	if (e->log.address)
+		return rd_ipv4_text(e->log.address, out);
+	return suci_addr_ip_text(&e->log.peer, out);
+}
+
 void
 rd_event_log(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
 {
-	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
+	char a[SUCI_ADDR_TEXT_MAX], peer[SUCI_ADDR_TEXT_MAX];
 	switch (e->type) {
 	case RD_EVENT_CHANNEL:
 		rd_log_limited(&l->channel, now_ns, RD_LOG_INFO, "%s", e->text);
 		break;
 	case RD_EVENT_PATH_UP:
 		rd_log_limited(&l->path, now_ns, RD_LOG_INFO, "path to %s is up: %s",
-			       relay_addr_text(&e->log.peer, peer), e->log.what);
+			       suci_addr_text(&e->log.peer, peer), e->log.what);
 		break;
 	case RD_EVENT_PATH_DOWN:
 		rd_log_limited(&l->path, now_ns, RD_LOG_INFO, "path to %s is down: %s: %s",
-			       relay_addr_text(&e->log.peer, peer), e->log.what, e->text);
+			       suci_addr_text(&e->log.peer, peer), e->log.what, e->text);
 		break;
 	case RD_EVENT_NEIGHBOUR:
-		rd_log_limited(&l->neigh, now_ns, RD_LOG_WARNING, "%s leg: %s does not answer ARP",
-			       rd_leg_names[e->log.leg], rd_ipv4_text(e->log.address, a));
+		rd_log_limited(&l->neigh, now_ns, RD_LOG_WARNING, "%s leg: %s does not answer %s",
+			       rd_leg_names[e->log.leg], address_text(e, a),
+			       e->log.address ? "ARP" : "neighbour discovery");
 		break;
 	case RD_EVENT_STRANGER:
 		log_stranger(l, now_ns, e);
@@ -81,15 +90,13 @@ rd_event_log(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
 		rd_log_limited(&l->neigh, now_ns, RD_LOG_WARNING,
 			       "%s leg: station %s claims %s, which %s has; believed only if that "
 			       "one is silent (neighbours.mac fixes it)",
-			       rd_leg_names[e->log.leg], e->text, rd_ipv4_text(e->log.address, a),
-			       e->log.what);
+			       rd_leg_names[e->log.leg], e->text, address_text(e, a), e->log.what);
 		break;
 	case RD_EVENT_CONFLICT:
 		rd_log_limited(&l->neigh, now_ns, RD_LOG_ERROR,
 			       "%s leg: station %s claims our address %s; one of the two is "
 			       "configured wrongly",
-			       rd_leg_names[e->log.leg], e->log.what,
-			       rd_ipv4_text(e->log.address, a));
+			       rd_leg_names[e->log.leg], e->log.what, address_text(e, a));
 		break;
 	default:
 		break;

@@ -158,7 +158,7 @@ print_paths(FILE *f, const struct rd_snapshot *s)
 	fputs("\t\"paths\": [", f);
 	for (uint32_t i = 0; i < s->sum.npaths; i++) {
 		const struct rd_path_row *r = &s->sum.path[i];
-		char peer[RELAY_ADDR_TEXT_MAX];
+		char peer[SUCI_ADDR_TEXT_MAX];
 		fprintf(f,
 			"%s\n\t\t{ \"path\": %u, \"kind\": \"%s\", \"peer\": \"%s\", \"leg\": "
 			"\"%s\", "
@@ -166,7 +166,7 @@ print_paths(FILE *f, const struct rd_snapshot *s)
 			"\"queued\": %u, \"tx_segments\": %llu, \"tx_retransmits\": %llu, "
 			"\"rx_segments\": %llu, \"tx_bytes\": %llu, \"rx_bytes\": %llu",
 			i ? "," : "", r->path, r->known ? rd_path_kind_name(r->relay.kind) : "none",
-			relay_addr_text(&r->suci.peer, peer), rd_path_leg_name(&r->suci),
+			suci_addr_text(&r->suci.peer, peer), rd_path_leg_name(&r->suci),
 			r->suci.up ? "true" : "false", (double)r->suci.rtt_ns / 1e3, r->suci.cwnd,
 			r->suci.in_flight, r->suci.queued, U(r->suci.tx_segments),
 			U(r->suci.tx_retransmits), U(r->suci.rx_segments), U(r->suci.tx_bytes),

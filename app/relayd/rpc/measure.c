@@ -126,8 +126,8 @@ sample_trunk(struct rd_measure *m, const struct rd_path_row *row)
 {
 	const struct rd_conf *conf = m->env->conf;
 	const struct suci_path_info *p = &row->suci;
-	char peer[RELAY_ADDR_TEXT_MAX];
-	uint32_t i = trunk_index(m, row, relay_addr_text(&p->peer, peer));
+	char peer[SUCI_ADDR_TEXT_MAX];
+	uint32_t i = trunk_index(m, row, suci_addr_text(&p->peer, peer));
 	if (i == RD_ADVISE_TRUNKS)
 		return;
 	struct rd_advise_trunk *t = &m->r.input.trunk[i];

@@ -171,11 +171,11 @@ rd_fields_path(const struct rd_fields *f, void *to, const struct rd_snapshot *s,
 	const struct rd_path_row *r = &s->sum.path[i];
 	const struct suci_path_info *p = &r->suci;
 	const struct to t = {f, to};
-	char peer[RELAY_ADDR_TEXT_MAX];
+	char peer[SUCI_ADDR_TEXT_MAX];
 	put_number(t, "path", r->path);
 	put_number(t, "worker", r->worker);
 	text(t, "kind", rd_path_kind_name(r->known ? r->relay.kind : RELAY_PATH_NONE));
-	text(t, "peer", relay_addr_text(&p->peer, peer));
+	text(t, "peer", suci_addr_text(&p->peer, peer));
 	text(t, "leg", rd_path_leg_name(p));
 	text(t, "state", p->up ? "up" : "connecting");
 	flag(t, "sealed", p->sealed);

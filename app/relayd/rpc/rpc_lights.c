@@ -68,11 +68,11 @@ rd_rpc_lights(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 		const struct relay_light_info *l = &s->sum.light[i];
 		const struct rd_conf_port *port = &env->conf->port[RD_LEG_LIGHT + i];
 		const struct rd_leg_counters *n = &s->sum.leg[RD_LEG_LIGHT + i];
-		char own[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX] = "",
-					addr[RELAY_ADDR_TEXT_MAX] = "";
+		char own[RD_IPV4_TEXT], peer[SUCI_ADDR_TEXT_MAX] = "",
+					addr[SUCI_ADDR_TEXT_MAX] = "";
 		if (l->phase != BASE_LIGHTPATH_DARK) {
-			relay_addr_text(&l->light.peer, peer);
-			relay_addr_text(&l->light.addr, addr);
+			suci_addr_text(&l->light.peer, peer);
+			suci_addr_text(&l->light.addr, addr);
 		}
 		json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "slot", (int)i, "address",
 				      rd_ipv4_text(port->address, own), "state",

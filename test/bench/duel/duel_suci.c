@@ -174,12 +174,11 @@ make(const uint8_t ip[4])
 				   .xdp = knob("DUEL_XDP", 1),
 				   .spin_us = DUEL_SPIN_NS / 1000,
 				   .huge_pages = true,
-				   .sockbuf_bytes = 32u << 20,
-				   .port = is_server ? duel_port : 0};
-	if (is_server)
-		memcpy(uc.ip, ip, 4);
-	else
-		own_address(ip, uc.ip);
+				   .sockbuf_bytes = 32u << 20};
+	uint8_t own[4];
+	if (!is_server)
+		own_address(ip, own);
+	uc.at = suci_addr_v4(is_server ? ip : own, is_server ? duel_port : 0);
 	int err = suci_udp_open(&uc, &udp);
 	if (err) {
 		errno = -err;
@@ -246,7 +245,7 @@ duel_open(int server, const char *ip, size_t most)
 	if (server) {
 		duel_ready();
 	} else {
-		struct suci_addr to = suci_udp_addr(bytes, duel_port);
+		struct suci_addr to = suci_addr_v4(bytes, duel_port);
 		if (suci_path_open(ep, &to, NULL, 0, &path, duel_now_ns()) < 0)
 			duel_die("suci_path_open");
 	}

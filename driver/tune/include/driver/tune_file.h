@@ -42,10 +42,10 @@ int tune_file_keep(const struct tune_key *k, const struct tune_values *v, char w
 
 /* The machine's part of a key, for what moves bytes within it (driver "shm"); rtt is 0. */
 void tune_file_key(struct tune_key *k, const char *driver, const char *mode);
-/* The interface with that IPv4 address, beside that: MTU, speed, offloads.  rtt is TUNE_RTT_ANY.
- * False: no interface has it. */
-bool tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode,
-		      const uint8_t ip[4]);
+/* The interface with that address, 4 bytes of IPv4 or 16 of IPv6, beside that: MTU, speed,
+ * offloads.  rtt is TUNE_RTT_ANY.  False: no interface has it. */
+bool tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode, const uint8_t *ip,
+		      size_t bytes);
 /* ns: the shortest of several. */
 void tune_file_figures(uint64_t *copy_ns, uint64_t *call_ns);
 /* As the kernel says, of the first CPU this process may use; what it does not say is 0. */

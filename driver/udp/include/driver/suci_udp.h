@@ -1,6 +1,6 @@
 /* driver/suci_udp.h - runs one struct suci over one kernel UDP socket.
  *
- * Opens a non-blocking IPv4 UDP socket, receives in batches (recvmmsg) into a
+ * Opens a non-blocking UDP socket of IPv4 or IPv6, receives in batches (recvmmsg) into a
  * pool of reference-counted buffers, sends in batches (sendmmsg) - datagrams of up to
  * 2 KiB copied together, longer ones straight from the pieces suci_tx() names -,
  * and turns ICMP "port unreachable" into suci_path_unreachable().  Sealed datagrams are sealed into
@@ -16,6 +16,9 @@
  * then 64 KiB and shared by the datagrams in it).  It is asked for those when first many
  * datagrams came at once: before, one alone is read by a cheaper call.  A device or kernel
  * that refuses is found out at run time and served datagram by datagram.
+ *
+ * A socket at an IPv4 address speaks IPv4, one at an IPv6 address IPv6, one at :: both; what is for
+ * a peer it cannot reach is given up (tx_errors).
  *
  * A received datagram lies in a buffer named by the cookie suci_rx() gets;
  * it is valid during the call, and longer for whoever calls suci_udp_hold()
@@ -39,7 +42,7 @@
  * packets come in on the sender's core (veth) or in interrupts, a reader that polls takes that work
  * to its own core.  Sending stays with the socket and its runs.  It begins with the first
  * datagram the socket gets: that tells which device to poll.  It takes
- *      CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF; conf.ip, an address of the interface;
+ *      CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF; conf.at, an IPv4 address of the interface;
  *      a driver with XDP of its own, one receive queue, an MTU of at most 3.7 KB (veth: 3.5),
  *      no other XDP program: one socket of one process for each interface;
  * else the socket receives, and suci_udp_info says why.  The program goes with its process.
@@ -63,9 +66,10 @@
 struct suci_udp;
 
 struct suci_udp_conf {
-	uint8_t ip[4];		/* local IPv4 address; all zero = any */
-	uint16_t port;		/* 0: the kernel chooses */
-	uint32_t mtu;		/* UDP payload; 0: from the interface that has ip */
+	/* Where to be.  All zero: any IPv4 address; family 6 and zero: any of IPv6 and of IPv4;
+	 * port 0: the kernel chooses. */
+	struct suci_addr at;
+	uint32_t mtu;		/* UDP payload; 0: from the interface that has that address */
 	uint32_t mtu_max;	/* cap on that; 0: 65000 */
 	uint32_t bufs;		/* receive buffers, >= 2 * SUCI_UDP_BATCH; 0: 512 */
 	uint32_t sockbuf_bytes; /* wanted for each direction; 0: 8 MiB */
@@ -109,7 +113,7 @@ struct suci_udp_info {
 	X(tx_again, "batches the kernel did not take whole")                    \
 	X(tx_errors, "datagrams given up because sending them failed")          \
 	X(rx_truncated, "datagrams longer than the MTU, dropped")               \
-	X(rx_foreign, "datagrams from something else than IPv4, dropped")       \
+	X(rx_foreign, "datagrams from something else than an IP peer, dropped") \
 	X(rx_stalls, "turns without reading because every buffer is held")      \
 	X(xdp_datagrams, "datagrams received through AF_XDP")                   \
 	X(xdp_malformed, "frames there that are no datagram, dropped")          \
@@ -178,8 +182,5 @@ void suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out);
 const struct suci_udp_counters *suci_udp_counters(const struct suci_udp *u);
 /* CLOCK_MONOTONIC. */
 uint64_t suci_udp_now_ns(void);
-
-/* An IPv4 address and port (host order) as Suci wants it. */
-struct suci_addr suci_udp_addr(const uint8_t ip[4], uint16_t port);
 
 #endif

@@ -1,5 +1,5 @@
 /* relay/addr.h - addresses of Suci endpoints as a relay uses them: the two legs,
- * the address in a Suci host id (impi/hostid.h), text for people. */
+ * the address in a Suci host id (impi/hostid.h). */
 #ifndef RELAY_ADDR_H
 #define RELAY_ADDR_H
 
@@ -33,9 +33,5 @@ relay_addr_v4(uint32_t ipv4, uint16_t port, enum relay_leg leg)
 	relay_addr_set_v4(&a, ipv4, port, leg);
 	return a;
 }
-
-/* "192.0.2.7:7000" (IPv6 in brackets) into out; returns out. */
-#define RELAY_ADDR_TEXT_MAX 56
-const char *relay_addr_text(const struct suci_addr *a, char out[RELAY_ADDR_TEXT_MAX]);
 
 #endif

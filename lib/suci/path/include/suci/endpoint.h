@@ -59,6 +59,7 @@
 #ifndef SUCI_ENDPOINT_H
 #define SUCI_ENDPOINT_H
 
+#include "suci/addr.h"
 #include "suci/seal.h"
 #include "suci/wire.h"
 
@@ -81,16 +82,6 @@ enum suci_err {
 #undef X
 };
 const char *suci_strerror(int err);
-
-/* Where a datagram came from or goes to.  Compared byte by byte: keep unused
- * bytes zero.  IPv4 is kept in the last four bytes of ip, the rest zero. */
-struct suci_addr {
-	uint8_t ip[16];
-	uint16_t port;	/* host order */
-	uint8_t family; /* 4 or 6 */
-	uint8_t leg;	/* which local interface; the driver's numbering */
-};
-_Static_assert(sizeof(struct suci_addr) == 20, "no padding: compared with memcmp");
 
 /* One segment as it is handed over: lane header fields and payload. */
 struct suci_segment {
@@ -448,9 +439,9 @@ int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
 /* Other keys and peers from now on (of keys: key, nkeys, me, peer, npeers; what it points to lives
  * as long as the endpoint, or until the next of these calls).  Paths that are up stay up under what
  * they agreed upon, but for those to peers that are not in the list any more: these go down with
- * SUCI_DOWN_REFUSED.  What is being opened begins again with the new ones.  0; or INVAL, and nothing
- * is changed: bad keys, identities where there were none or the reverse, an endpoint that seals
- * nothing. */
+ * SUCI_DOWN_REFUSED.  What is being opened begins again with the new ones.  0; or INVAL, and
+ * nothing is changed: bad keys, identities where there were none or the reverse, an endpoint that
+ * seals nothing. */
 int suci_rekey(struct suci *ep, const struct suci_seal_conf *keys, uint64_t now_ns);
 /* Send an ack now if one is pending (leaving a progress loop). */
 void suci_flush_acks(struct suci *ep);
