@@ -2,6 +2,7 @@
  * data, one slow side that does not stop the others, FINI. */
 #include "cmocka_all.h"
 #include "impi/link.h"
+#include "quick_ack_kit.h"
 #include "transport.h"
 
 #include <poll.h>
@@ -19,20 +20,20 @@ static uint8_t id[PROCS][24];
 static const uint32_t host_of[PROCS] = {0, 1, 1, 2, 2};
 static int far_end[HOSTS], near_end[2]; /* the other ends of the switch's sockets */
 
+/* of_host: makes the connections to foreign hosts. */
 static int
-set_up(void **state)
+start_switch(void (*of_host)(int pair[2]))
 {
 	static const char name[HOSTS][LMPI_HOST_NAME] = {"host 0", "", "host 2"};
 	int host_fd[HOSTS], local_fd[2], pair[2];
 
-	(void)state;
 	for (uint8_t r = 0; r < PROCS; r++)
 		memset(id[r], 0x20 + r, sizeof id[r]);
 	for (int h = 0; h < HOSTS; h++) {
 		host_fd[h] = far_end[h] = -1;
 		if (h == 1)
 			continue;
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		of_host(pair);
 		host_fd[h] = pair[0];
 		far_end[h] = pair[1];
 	}
@@ -54,6 +55,19 @@ set_up(void **state)
 					.datalen = DATALEN,
 					.hiwater = 20};
 	return lmpi_switch_start(&conf);
+}
+
+static void
+pair_in_memory(int pair[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	return start_switch(pair_in_memory);
 }
 
 static void
@@ -220,6 +234,35 @@ a_slow_host_at_the_end(void **state)
 	assert_false(lmpi_failing());
 }
 
+/* As test_lmpi_tcp has it for one process: header and payload of a foreign host come apart. */
+static void
+a_header_alone_is_acknowledged_at_once(void **state)
+{
+	uint8_t b[IMPI_PACKET_BYTES + 8] = {0};
+	struct impi_packet p = {.type = IMPI_PK_DATA, .len = 8, .msglen = 8};
+	int quick = 0;
+
+	(void)state;
+	assert_int_equal(start_switch(quick_tcp_pair), 0);
+	p.src = impi_proc_decode(id[0]);
+	p.dest = impi_proc_decode(id[1]);
+	impi_packet_encode(&p, b);
+	for (uint8_t i = 0; i < 8; i++)
+		b[IMPI_PACKET_BYTES + i] = i;
+	for (int i = 0; i < QUICK_ROUNDS; i++) {
+		assert_int_equal(send(far_end[0], b, IMPI_PACKET_BYTES, 0), IMPI_PACKET_BYTES);
+		quick += quick_acknowledged(far_end[0]);
+		assert_int_equal(send(far_end[0], b + IMPI_PACKET_BYTES, 8, 0), 8);
+		expect(near_end[0], IMPI_PK_DATA, 0, 0);
+		/* who answers is taken for somebody whose answers acknowledge */
+		give(near_end[0], IMPI_PK_DATA, 1, 0, 8, 0);
+		expect(far_end[0], IMPI_PK_DATA, 1, 0);
+	}
+	finish();
+	if (quick < QUICK_ENOUGH)
+		fail_msg("%d of %d headers were acknowledged at once", quick, QUICK_ROUNDS);
+}
+
 int
 main(void)
 {
@@ -227,6 +270,7 @@ main(void)
 		cmocka_unit_test_setup(routes, set_up),
 		cmocka_unit_test_setup(one_process_computes, set_up),
 		cmocka_unit_test_setup(a_slow_host_at_the_end, set_up),
+		cmocka_unit_test(a_header_alone_is_acknowledged_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

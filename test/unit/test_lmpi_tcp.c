@@ -1,11 +1,9 @@
 /* The engine against a foreign host that is written down packet by packet: what a
  * correct peer and LAM/MPI may send, what it must get back, cancel, the end. */
 #include "lmpi_tcp_kit.h"
+#include "quick_ack_kit.h"
 
-#include <arpa/inet.h>
-#include <linux/tcp.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define DATALEN 100u
 #define ACKMARK 3u
@@ -45,62 +43,27 @@ short_messages_split_anyhow(void **state)
 	expect_nothing();
 }
 
-static void
-tcp_pair(int pair[2])
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof at;
-	int l = socket(AF_INET, SOCK_STREAM, 0);
-
-	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(l, (struct sockaddr *)&at, sizeof at), 0);
-	assert_int_equal(listen(l, 1), 0);
-	assert_int_equal(getsockname(l, (struct sockaddr *)&at, &len), 0);
-	assert_int_equal(connect(pair[0], (struct sockaddr *)&at, sizeof at), 0);
-	pair[1] = accept(l, NULL, NULL);
-	assert_true(pair[1] >= 0);
-	close(l);
-}
-
-/* Is all acknowledged that the foreign host has sent, within half of the kernel's delay? */
-static bool
-acknowledged(void)
-{
-	struct timespec ms = {.tv_nsec = 1000000};
-
-	for (int i = 0; i < 20; i++) {
-		struct tcp_info info = {0};
-		socklen_t len = sizeof info;
-		assert_int_equal(getsockopt(wire, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
-		if (info.tcpi_unacked == 0)
-			return true;
-		nanosleep(&ms, NULL);
-	}
-	return false;
-}
-
 /* Header and payload are written apart, and the kernel there holds the payload back until the
  * header is acknowledged. */
 static void
 a_header_alone_is_acknowledged_at_once(void **state)
 {
-	const int rounds = 40;
 	uint8_t in[8], b[IMPI_PACKET_BYTES];
 	struct impi_packet p = packet(IMPI_PK_DATA, 1, sizeof in, sizeof in);
 	int pair[2], quick = 0;
 
 	(void)state;
 	tear_down(NULL);
-	tcp_pair(pair);
+	quick_tcp_pair(pair);
 	assert_int_equal(start_on(pair, DATALEN, 1000, 2000), 0);
 	impi_packet_encode(&p, b);
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; i < QUICK_ROUNDS; i++) {
 		struct lmpi_req r = {0}, answer = {0};
 		lmpi_irecv(&r, in, sizeof in, 1, 5, 0);
 		assert_int_equal(send(wire, b, sizeof b, 0), sizeof b);
 		for (int k = 0; k < 4; k++)
 			lmpi_progress();
-		quick += acknowledged();
+		quick += quick_acknowledged(wire);
 		assert_int_equal(send(wire, in, sizeof in, 0), sizeof in);
 		while (!r.done)
 			lmpi_progress();
@@ -110,8 +73,8 @@ a_header_alone_is_acknowledged_at_once(void **state)
 			lmpi_progress();
 		assert_int_equal(get(NULL).type, IMPI_PK_DATA);
 	}
-	if (quick < rounds * 3 / 4)
-		fail_msg("%d of %d headers were acknowledged at once", quick, rounds);
+	if (quick < QUICK_ENOUGH)
+		fail_msg("%d of %d headers were acknowledged at once", quick, QUICK_ROUNDS);
 }
 
 /* Of a wait counts what was silent in it; a FINI'd channel may be. */

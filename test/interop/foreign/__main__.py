@@ -134,6 +134,9 @@ def main():
         return 1
     print(f"client {o.client}: ok, at most {c.agent.credit.sent_max} packets under way, "
           f"{c.strangers} strangers")
+    if c.agent.headers:
+        print(f"client {o.client}: {c.agent.quick} of {c.agent.headers} headers were acknowledged "
+              "at once")
     return 0
 
 

@@ -1,6 +1,8 @@
 """The hosts of one client: one thread that moves packets between sockets and procs."""
 import os
 import selectors
+import socket
+import struct
 import sys
 import threading
 import time
@@ -12,6 +14,19 @@ from .wire import (PK_CANCEL, PK_CANCELNO, PK_CANCELYES, PK_DATA, PK_DATASYNC, P
                    PK_PROTOACK, PK_SYNCACK, Packet, ProtocolError)
 
 OUT_BYTES = 65536  # filled from the queues only up to here
+
+
+TCPI_UNACKED = struct.Struct("@24xI")  # of struct tcp_info
+
+
+def acknowledged(sock):
+    """Is all acknowledged that was sent, within half of the kernel's delay?"""
+    for _ in range(20):
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCPI_UNACKED.size)
+        if TCPI_UNACKED.unpack(info)[0] == 0:
+            return True
+        time.sleep(0.001)
+    return False
 
 
 class Aborted(Exception):
@@ -67,6 +82,11 @@ class Channel:
             self.fill()
 
     def send(self, data):
+        if self.agent.b.header_apart and len(data) > wire.HEADER_BYTES:
+            n = self.sock.send(data[:wire.HEADER_BYTES])
+            self.agent.headers += 1
+            self.agent.quick += acknowledged(self.sock)
+            return n
         if not self.agent.b.blocking_writes:
             return self.sock.send(data)
         self.sock.setblocking(True)
@@ -113,6 +133,7 @@ class Agent:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.error = None
+        self.headers = self.quick = 0  # sent alone; of them acknowledged at once
         self.sel = selectors.DefaultSelector()
         self.wake_r, self.wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.sel.register(self.wake_r, selectors.EVENT_READ, "wake")

@@ -40,6 +40,7 @@ class Behaviour:
     cancel: str = "right"         # right, no (CANCELNO to everything)
     one_fifo: bool = False        # one queue per remote host
     protoack_queues: bool = False # PROTOACK goes to the back of that queue and needs credit
+    header_apart: bool = False    # header and payload in two writes, as LAM; counts quick ACKs
     blocking_writes: bool = False # nothing is read until the kernel has taken what is written
     buffered_long: bool = False   # a long standard send is over once the agent has the bytes
     interleave: bool = False      # packets of several long messages in turns
