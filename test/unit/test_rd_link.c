@@ -203,6 +203,40 @@ who_has_no_key_is_not_up(void **state)
 	fini_two(&a, &b);
 }
 
+/* A greeting that was recorded opens nothing: who sends it again cannot answer the answer. */
+static void
+a_recorded_greeting_is_not_up(void **state)
+{
+	(void)state;
+	struct seal_link_conf k = keys(7);
+	uint8_t greeting[SEAL_LINK_GREETING];
+	struct end a = {0}, b = {0};
+	int fd[2];
+	loop.now_ns = 1000000;
+	rd_link_init(&a.l, &loop, &kind, &k, &a);
+	rd_link_init(&b.l, &loop, &kind, &k, &b);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	assert_true(rd_link_adopt(&a.l, fd[0], true));
+	pump(&a, &b);
+	ssize_t n = recv(fd[1], greeting, sizeof greeting, 0);
+	assert_true(n > 32);
+	close(fd[1]);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	assert_true(rd_link_adopt(&b.l, fd[1], false));
+	assert_int_equal(send(fd[0], greeting, 1, 0), 1);
+	pump(&b, &b);
+	assert_true(!b.ups && !b.downs);
+	assert_int_equal(send(fd[0], greeting + 1, (size_t)n - 1, 0), n - 1);
+	pump(&b, &b);
+	assert_true(!b.ups && !b.downs);
+	loop.now_ns += 3001;
+	rd_link_tick(&b.l);
+	assert_string_equal(b.why, "it has not shown that it has the key");
+	close(fd[0]);
+	fini_two(&a, &b);
+}
+
 static void
 nonsense_and_floods_end_it(void **state)
 {
@@ -232,6 +266,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_go_both_ways),
 		cmocka_unit_test(who_has_no_key_is_not_up),
+		cmocka_unit_test(a_recorded_greeting_is_not_up),
 		cmocka_unit_test(nonsense_and_floods_end_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
