@@ -115,6 +115,8 @@ check edge-core-limit "a core file is allowed" \
 	grep -Eq '^Max core file size +0 +0 ' "/proc/$RELAYD_PID/limits"
 check edge-memory-private "its memory can be read by its own user" \
 	[ "$(command stat -c %u "/proc/$RELAYD_PID/mem")" = 0 ]
+check edge-memory-locked "$(grep VmLck "/proc/$RELAYD_PID/status")" \
+	[ "$(awk '/^VmLck/ { print $2 }' "/proc/$RELAYD_PID/status")" -gt 0 ]
 
 # ---- every way to end -----------------------------------------------------------------------------
 kill -HUP "$RELAYD_PID"
@@ -156,6 +158,8 @@ grep -q '"user"' "$TMP/conf.json" || sed -i '0,/{/s//{ "user": "daemon",/' "$TMP
 run_relayd edge-user-start
 check edge-user "uids $(caps Uid)" grep -Eq "^($daemon[[:space:]]+){4}$" <(caps Uid)
 check edge-user-caps "permitted $(caps CapPrm)" [ "$(caps CapPrm)" = '0000000000000000 ' ]
+check edge-user-memory-private "its memory can be read by its own user" \
+	[ "$(command stat -c %u "/proc/$RELAYD_PID/mem")" = 0 ]
 check edge-user-serves "no echo reply" in_node ping -q -c 1 -W 2 10.0.0.1
 check edge-user-tcp "no TCP connection to the IMPI port" in_node python3 -c '
 import socket

@@ -23,6 +23,13 @@ else
 	echo "SKIP relayd-service-verify: no systemd-analyze"
 fi
 
+# No core file has keys, and what the relay may do is little: 10 is a service without any bound.
+check relayd-service-no-core "a core file is allowed" grep -qx LimitCORE=0 "$UNIT"
+if command -v systemd-analyze >/dev/null; then
+	check relayd-service-hardened "it may do more than it did: systemd-analyze security $UNIT" \
+		systemd-analyze security --offline=true --no-pager --threshold=62 "$TMP/relayd@a0.service" >/dev/null 2>&1
+fi
+
 # says KEY: the command of that key, with this run's configuration.
 says() { sed -n "s#^$1=##p" "$UNIT" | sed "s#/etc/relayd/%i.json#$TMP/conf.json#"; }
 # shellcheck disable=SC2046
