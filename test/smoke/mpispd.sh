@@ -26,6 +26,25 @@ sed 's/"compute": 4/"compute": 4000/' "$SPD/conf.json" >"$SPD/bad.json"
 verdict "--check names a table that is too small" \
 	"$("$B/bin/mpispd" --check "$SPD/bad.json" 2>&1 | grep -q 'clusters.steps: 4002 processes.*slots_max is 1024' || echo "it does not")"
 
+# Files that are in the way are not the daemon's to change: of a universe of one unit.
+cat >"$SPD/alone.json" <<END
+{ "universe": { "name": "alone", "psk_file": "$SPD/key", "state": "$SPD/own" },
+  "units": { "n0": "10.99.0.1:7999" },
+  "clusters": { "alone": { "units": [ "n0" ], "program": [ "/bin/true" ], "compute": 1, "spares": 0 } } }
+END
+# alone SOCKET PATTERN: a daemon of it does not begin, says why, and leaves the file alone.
+alone() {
+	local said
+	said=$(timeout 60 ip netns exec "$(spd_ns n0)" "$B/bin/mpispd" --unit n0 --socket "$1" "$SPD/alone.json" 2>&1 </dev/null)
+	[ $? -eq 1 ] && grep -q "$2" <<<"$said" && [ "$(cat "$SPD/kept")" = kept ] || echo "$said"
+}
+echo kept >"$SPD/kept"
+verdict "a file in the control socket's place stays" "$(alone "$SPD/kept" 'is no socket, and stays')"
+mkdir "$SPD/own" && ln -s "$SPD/kept" "$SPD/own/alone.n0.life.new" && ln -s "$SPD/kept" "$SPD/own/alone.n0.journal"
+verdict "no link is followed out of the folder of journals" "$(alone "$SPD/own.sock" 'the journal in .*symbolic links')"
+rm "$SPD/own/alone.n0.journal" && touch "$SPD/own/alone.n0.journal" && chown daemon "$SPD/own/alone.n0.journal"
+verdict "a journal of somebody else is not read" "$(alone "$SPD/own.sock" 'the journal in .*not permitted')"
+
 # ---- deaths ----
 ranks() { [ "$(grep -h '^takeover: rank [0-9]* is' "$SPD"/n*.log | wc -l)" -ge "$1" ]; }
 over() { for n in "$@"; do ! spd_alive "$n" || return 1; done; }
@@ -33,7 +52,24 @@ status() { "$B/bin/mpispctl" -s "$SPD/$1.sock" status; }
 
 spd_start
 spd_wait "four ranks" ranks 4 || fail "the ranks do not start"
+verdict "a second daemon does not take the control socket" "$(alone "$SPD/n0.sock" 'answers there already')"
 verdict "mpispctl shows the tree" "$(status n0 | grep -q 'rank 0  (pid' || status n0 2>&1)"
+# Somebody without the key, at a unit's own address and at another one: nothing moves, little is said.
+# All sums are looked at below.
+ip -n "$(spd_ns n2)" addr add 10.99.0.77/24 dev eth0
+lines=$(wc -l <"$SPD/n0.log")
+ip netns exec "$(spd_ns n2)" python3 - <<'PY'
+import random, socket
+random.seed(1)
+for source in ("10.99.0.3", "10.99.0.77"):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((source, 0))
+    for i in range(4000):
+        body = bytes([0x10 | i & 15]) + random.randbytes(random.randrange(1400))
+        s.sendto(body, ("10.99.0.1", 7820))
+PY
+lines=$(($(wc -l <"$SPD/n0.log") - lines))
+verdict "8000 datagrams without the key change nothing" "$(spd_alive n0 && [ $lines -lt 100 ] || echo "$lines lines in the log")"
 before=$(date +%s%N)
 kill -9 "$(spd_rank_pid 2)"
 spd_wait "a new rank 2" ranks 5 || fail "nobody takes rank 2 over"

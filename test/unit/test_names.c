@@ -106,6 +106,33 @@ bad_input(void **state)
 	assert_int_equal(chmod(path, 0700), 0);
 }
 
+/* Links lead to what somebody else has written. */
+static void
+no_link_is_followed(void **state)
+{
+	char port[NAMES_PORT_MAX], why[NAMES_WHY], path[128], there[160], link[160];
+
+	(void)state;
+	assert_int_equal(names_publish("n", "door:n", getpid(), why), NAMES_OK);
+	snprintf(path, sizeof path, "%s/mpi-names", folder);
+	snprintf(there, sizeof there, "%s/n", path);
+	snprintf(link, sizeof link, "%s/m", path);
+	assert_int_equal(symlink(there, link), 0);
+	assert_int_equal(names_lookup("m", port, why), NAMES_UNKNOWN);
+	/* The name is free for who takes it: what the link leads to stays as it is. */
+	assert_int_equal(names_publish("m", "door:m", getpid(), why), NAMES_OK);
+	assert_int_equal(names_lookup("n", port, why), NAMES_OK);
+	assert_string_equal(port, "door:n");
+
+	snprintf(there, sizeof there, "%s/elsewhere", folder);
+	assert_int_equal(rename(path, there), 0);
+	assert_int_equal(symlink(there, path), 0);
+	assert_int_equal(names_lookup("n", port, why), NAMES_BROKEN);
+	assert_int_equal(names_publish("x", "door:x", getpid(), why), NAMES_BROKEN);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rename(there, path), 0);
+}
+
 int
 main(void)
 {
@@ -113,6 +140,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(published_and_found, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(keeper_gone, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(bad_input, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(no_link_is_followed, make_folder, remove_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 static struct client {
 	int fd; /* -1: free */
 	struct rd_rpc_conn conn;
-} *client;
+} * client;
 static int listener = -1;
 
 /* ---- status ---- */
@@ -33,9 +33,9 @@ describe_slot(const struct sp_view *v, uint32_t s)
 
 	if (of->role != SP_NONE) {
 		bool computes = of->role < spd.cluster->compute;
-		json_object_set_new(o, computes ? "rank" : "io",
-				    json_integer(computes ? of->role
-							  : of->role - spd.cluster->compute));
+		json_object_set_new(
+			o, computes ? "rank" : "io",
+			json_integer(computes ? of->role : of->role - spd.cluster->compute));
 	}
 	if (of->state == SP_SLOT_DEAD)
 		json_object_set_new(o, "why", json_string(sp_why_text(of->why)));
@@ -54,11 +54,12 @@ describe_unit(const struct sp_view *v, uint32_t u)
 	const struct spd_unit *of = &spd.conf->unit[spd.cluster->first + u];
 	struct sp_unit_info info;
 	json_t *slots = json_array();
-	json_t *o = json_pack("{s:s, s:b, s:i}", "unit", of->name, "down", v->unit[u].down,
-			      "life", (int)v->unit[u].incarnation);
+	json_t *o = json_pack("{s:s, s:b, s:i}", "unit", of->name, "down", v->unit[u].down, "life",
+			      (int)v->unit[u].incarnation);
 
 	if (sp_node_unit(spd.node, u, &info) && u != spd.unit) {
-		json_object_set_new(o, "silent_ms", json_integer((json_int_t)(info.silent_ns / 1000000)));
+		json_object_set_new(o, "silent_ms",
+				    json_integer((json_int_t)(info.silent_ns / 1000000)));
 		json_object_set_new(o, "view", json_integer((json_int_t)info.view));
 	}
 	for (uint32_t s = 0; s < v->slots; s++)
@@ -92,14 +93,14 @@ describe_all(void)
 		return describe_waiting();
 	for (uint32_t u = 0; u < v->l.units; u++)
 		json_array_append_new(units, describe_unit(v, u));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
-		spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster", spd.cluster->name,
-		"state", spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
-		(int)v->epoch, "master",
-		master == SP_NONE ? NULL : spd.conf->unit[spd.cluster->first + master].name, "leads",
-		sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now), "over",
-		sp_why_text(v->over), "units", units);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
+			 spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
+			 spd.cluster->name, "state", spd.ending ? "ends" : "runs", "view",
+			 (json_int_t)v->number, "epoch", (int)v->epoch, "master",
+			 master == SP_NONE ? NULL
+					   : spd.conf->unit[spd.cluster->first + master].name,
+			 "leads", sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now),
+			 "over", sp_why_text(v->over), "units", units);
 }
 
 /* ---- chains, log ---- */
@@ -132,10 +133,9 @@ describe_log(uint32_t first)
 	for (uint32_t k = 0; n <= last && k < LINES_MAX; n++, k++) {
 		const struct spd_line *l = spd_log_line(n);
 		if (l)
-			json_array_append_new(lines, json_pack("{s:I, s:I, s:s}", "n",
-							       (json_int_t)l->number, "ms",
-							       (json_int_t)l->at_ms, "text",
-							       l->text));
+			json_array_append_new(
+				lines, json_pack("{s:I, s:I, s:s}", "n", (json_int_t)l->number,
+						 "ms", (json_int_t)l->at_ms, "text", l->text));
 	}
 	return json_pack("{s:o, s:I, s:I}", "log", lines, "next", (json_int_t)n, "last",
 			 (json_int_t)last);
@@ -196,6 +196,31 @@ static const struct rd_rpc_api api = {methods, sizeof methods / sizeof *methods,
 
 /* ---- the socket ---- */
 
+/* A socket that a daemon left behind goes; one that answers stays, and so does any other file. */
+static bool
+clear_place(const struct sockaddr_un *sun, char why[SPD_WHY])
+{
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) != 0)
+		return true;
+	if (!S_ISSOCK(st.st_mode)) {
+		snprintf(why, SPD_WHY, "%s is no socket, and stays; --socket names another place",
+			 sun->sun_path);
+		return false;
+	}
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool dead = fd >= 0 && connect(fd, (const struct sockaddr *)sun, sizeof *sun) != 0 &&
+		    errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	if (dead && (unlink(sun->sun_path) == 0 || errno == ENOENT))
+		return true;
+	snprintf(why, SPD_WHY, "%s: %s; --socket names another place", sun->sun_path,
+		 dead ? strerror(errno) : "a daemon answers there already");
+	return false;
+}
+
 bool
 spd_ctl_open(char why[SPD_WHY])
 {
@@ -212,7 +237,8 @@ spd_ctl_open(char why[SPD_WHY])
 	for (uint32_t i = 0; client && i < CLIENTS_MAX; i++)
 		client[i].fd = -1;
 	snprintf(sun.sun_path, sizeof sun.sun_path, "%s", spd.socket);
-	(void)unlink(spd.socket);
+	if (!clear_place(&sun, why))
+		return false;
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mode_t old = umask(0177);
 	bool ok = client && listener >= 0 &&

@@ -47,10 +47,11 @@ struct spd_card {
 	uint8_t bytes[SP_CARD_MAX];
 };
 
-struct spd_peer { /* another unit, of any cluster */
-	uint8_t here; /* enum spd_here */
+struct spd_peer {	     /* another unit, of any cluster */
+	uint8_t here;	     /* enum spd_here */
 	bool heard, refused; /* refused: it is not as we are, and we said so */
-	uint64_t dropped; /* blocks for which there was no room */
+	uint64_t dropped;    /* blocks for which there was no room */
+	uint64_t malformed;  /* blocks of it that are none of spd/wire.h */
 };
 
 struct spd {
@@ -76,12 +77,12 @@ struct spd {
 	bool fenced;
 
 	struct spd_proc proc[SPD_PROCS_MAX];
-	uint32_t nproc; /* places in use, with holes */
-	uint32_t early; /* processes in a row that ended before MPI_Init */
-	bool *started;	/* [slots of view 1] */
-	bool *left;	/* [slots_max] finished */
+	uint32_t nproc;	       /* places in use, with holes */
+	uint32_t early;	       /* processes in a row that ended before MPI_Init */
+	bool *started;	       /* [slots of view 1] */
+	bool *left;	       /* [slots_max] finished */
 	struct spd_card *card; /* [roles] */
-	uint64_t want_ns; /* when to ask for cards that have not come; BASE_NEVER_NS: not */
+	uint64_t want_ns;      /* when to ask for cards that have not come; BASE_NEVER_NS: not */
 
 	bool ending;
 	int status;

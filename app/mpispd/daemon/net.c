@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE_MAX  256		       /* blocks for a unit that does not take any */
-#define HELLO_NS   (50 * BASE_MS_NS)   /* between two words to those that have not answered */
+#define QUEUE_MAX  256		     /* blocks for a unit that does not take any */
+#define HELLO_NS   (50 * BASE_MS_NS) /* between two words to those that have not answered */
 #define BLOCK_ROOM (1u << 20)
 
 static uint8_t *block; /* BLOCK_ROOM */
@@ -185,7 +185,8 @@ hear_here(uint32_t from, const struct spd_note *n, uint64_t now_ns)
 			spd_log("unit %s %s; it does not count as here", u->name,
 				n->version != SPD_WIRE_VERSION
 					? "runs another version of mpispd: update one of them"
-					: "has another configuration: give all units the same file");
+					: "has another configuration: give all units the same "
+					  "file");
 		p->refused = true;
 		return;
 	}
@@ -249,7 +250,10 @@ take_block(uint32_t from, const uint8_t *bytes, size_t len, uint64_t now_ns)
 	struct spd_note n;
 
 	if (from >= c->nunits || !spd_note_read(&n, bytes, len)) {
-		spd_log("a malformed block from unit %s", from < c->nunits ? c->unit[from].name : "?");
+		/* Once: who sends one may send many. */
+		if (from < c->nunits && !spd.peer[from].malformed++)
+			spd_log("a malformed block from unit %s; more are not told",
+				c->unit[from].name);
 		return;
 	}
 	if (n.type == SPD_NOTE_HERE) {

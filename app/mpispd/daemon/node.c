@@ -27,6 +27,21 @@ path_of(char *path, size_t room, const char *what)
 		 spd.conf->unit[spd.me].name, what);
 }
 
+/* Only a regular file of this user's, and no link: others may write into the folder, too.  -1 and
+ * errno. */
+static int
+open_own(const char *path, int flags)
+{
+	struct stat st;
+	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}
+
 static bool
 write_durably(int fd, const void *bytes, size_t len)
 {
@@ -62,7 +77,8 @@ replace_durably(const char *path, const void *bytes, size_t len)
 	char fresh[512];
 
 	snprintf(fresh, sizeof fresh, "%s.new", path);
-	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	(void)unlink(fresh);
+	int fd = open_own(fresh, O_WRONLY | O_CREAT | O_EXCL);
 	bool ok = fd >= 0 && write_durably(fd, bytes, len) && fdatasync(fd) == 0;
 	if (fd >= 0)
 		close(fd);
@@ -82,7 +98,7 @@ open_journal(void)
 	char path[400];
 
 	path_of(path, sizeof path, "journal");
-	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	return open_own(path, O_RDWR | O_CREAT | O_APPEND);
 }
 
 static bool
@@ -126,7 +142,9 @@ next_life(void)
 	char path[400], text[16] = "";
 
 	path_of(path, sizeof path, "life");
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_own(path, O_RDONLY);
+	if (fd < 0 && errno != ENOENT)
+		return 0;
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
 	if (fd >= 0)
 		close(fd);
@@ -345,9 +363,8 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 	bool ok = make_node(journal, len, now_ns, why);
 	free(journal);
 	if (ok)
-		spd_log("life %u of unit %s of cluster %s; %s", life,
-			spd.conf->unit[spd.me].name, k->name,
-			voter ? "votes" : "does not vote");
+		spd_log("life %u of unit %s of cluster %s; %s", life, spd.conf->unit[spd.me].name,
+			k->name, voter ? "votes" : "does not vote");
 	return ok;
 }
 
