@@ -1,6 +1,8 @@
 /* pipeline - pulse compression of a radar in three stages, which may lose processes while it runs.
  *
- *   pipeline input [--frames N]     makes N echoes: a chirp from three targets, and noise
+ *   pipeline input [--frames N] [--every MS]
+ *                                   makes N echoes: a chirp from three targets, and noise; not
+ *                                   faster than one in MS
  *   pipeline filter [--work MS]     correlates each with the chirp; MS more, as if it were longer
  *   pipeline output [--frames N] [--png FILE] [--log FILE]
  *                                   one row of a picture for each; what was lost, came twice or
@@ -41,7 +43,7 @@ struct echo {
 static struct sample chirp[CHIRP];
 
 static struct {
-	long frames, work_ms;
+	long frames, work_ms, every_ms;
 	const char *png, *log;
 } option = {.frames = 500};
 
@@ -108,8 +110,10 @@ static int
 input_frame(int64_t frame, int again, void *arg)
 {
 	static struct echo e;
+	struct timespec pause = {option.every_ms / 1000, option.every_ms % 1000 * 1000000};
 
 	(void)arg, (void)again;
+	nanosleep(&pause, NULL);
 	make_echo(MPISP_FRAME_NUMBER(frame), &e);
 	return MPI_Send(&e, sizeof e, MPI_BYTE, MPISP_CLUSTER_OUT, TAG_ECHO, MPI_COMM_WORLD);
 }
@@ -256,6 +260,8 @@ read_options(int argc, char **argv)
 			option.frames = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--work"))
 			option.work_ms = strtol(value, NULL, 10);
+		else if (!strcmp(name, "--every"))
+			option.every_ms = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--png"))
 			option.png = value;
 		else if (!strcmp(name, "--log"))
@@ -265,8 +271,10 @@ read_options(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (option.frames < 1 || option.frames > FRAMES_MAX || option.work_ms < 0) {
-		fprintf(stderr, "pipeline: --frames is 1 to %d, --work not negative\n", FRAMES_MAX);
+	if (option.frames < 1 || option.frames > FRAMES_MAX || option.work_ms < 0 ||
+	    option.every_ms < 0) {
+		fprintf(stderr, "pipeline: --frames is 1 to %d, --work and --every not negative\n",
+			FRAMES_MAX);
 		return 2;
 	}
 	return 0;

@@ -41,9 +41,12 @@ take_view(struct spxrun *r, const void *frame, size_t len)
 		spxrun_set_over(r, why);
 		return;
 	}
-	if (r->view.number <= spx_view_of(r->x)->number)
+	uint64_t has = spx_view_of(r->x)->number;
+	if (r->view.number < has)
 		return;
 	spxrun_net_view(r);
+	if (r->view.number == has)
+		return; /* with addresses that were not known */
 	if (!spx_install(r->x, &r->view, spxrun_now_ns(), why)) {
 		spxrun_set_over(r, why);
 		return;

@@ -24,14 +24,18 @@
 /* --- wire.c ---------------------------------------------------------------- */
 
 enum sp_frame_type { SP_FRAME_BEAT = 1, SP_FRAME_ACK, SP_FRAME_VIEW, SP_FRAME_HINT };
-#define SP_FRAME_VERSION 0x5b
+#define SP_FRAME_VERSION 0x5c
 
 enum sp_report_kind {
 	SP_REPORT_DEAD = 1, /* slot a, why */
-	SP_REPORT_READY,    /* token a */
+	SP_REPORT_READY,    /* token a, pool b */
 	SP_REPORT_PATH,	    /* slot a cannot reach slot b */
 	SP_REPORT_DRAIN,    /* this unit is to be emptied */
-	SP_REPORT_STOP	    /* all is to stop: why */
+	SP_REPORT_STOP,	    /* all is to stop: why */
+	SP_REPORT_REACHED,  /* slot a */
+	SP_REPORT_POOL,	    /* these three as the operations of sp/view.h */
+	SP_REPORT_FACT,
+	SP_REPORT_CLAIM
 };
 
 struct sp_report {
@@ -67,7 +71,13 @@ struct sp_report sp_frame_report(const struct sp_frame *f, uint32_t i);
 
 struct sp_start {
 	uint32_t token;
+	uint8_t pool;
 	bool ready;
+};
+
+struct sp_ask {
+	struct sp_op op;
+	uint64_t until_ns;
 };
 
 struct sp_path {
@@ -81,8 +91,13 @@ struct sp_unit {
 	bool *alive;	   /* [slots_max] own slots that have a process */
 	uint8_t *why;	   /* [slots_max] of own slots whose process ended */
 	uint64_t *sign_ns; /* [slots_max] last sign of life */
+	bool *reached;	   /* [slots_max] own slots */
 	bool told, joined, fenced, drain;
-	uint32_t want; /* processes */
+	uint32_t want[SP_POOLS_MAX];  /* processes */
+	uint32_t fresh[SP_POOLS_MAX]; /* of them, to be started the first time */
+	struct sp_ask ask[SP_ASKS_MAX];
+	uint32_t nask;
+	uint64_t given_up;
 	uint32_t master;
 	uint64_t term, master_ns; /* master_ns: when it was last heard */
 	uint64_t beat_ns;	  /* the next one is due */
@@ -104,7 +119,7 @@ struct sp_heard {
 	uint32_t incarnation; /* 0: not heard yet */
 	bool drain, clock;    /* clock: it is off */
 	bool condemned;	      /* its end is proposed: no lease any more */
-	uint32_t ready[SP_STARTS_MAX];
+	struct sp_report ready[SP_STARTS_MAX];
 	uint32_t nready;
 	/* Rate of its clock: where a window began, and how many bad ones in a row. */
 	uint64_t rate_sent_ns, rate_now_ns;
@@ -122,6 +137,9 @@ struct sp_master {
 	struct sp_heard *heard; /* [units] */
 	uint8_t *reported;	/* [slots_max] why */
 	bool *waits;		/* [roles] told of */
+	bool *reached;		/* [slots_max] */
+	struct sp_op ask[SP_ASKS_MAX];
+	uint32_t nask;
 	struct sp_path path[SP_PATHS_MAX];
 	uint32_t npath;
 	uint8_t stop;

@@ -140,6 +140,28 @@ take_path(struct sp_node *n, const struct sp_report *p)
 	sp_tell(n, SP_EVENT_PATH, p->a, p->b);
 }
 
+/* It comes again with each beat, so what finds no room is not lost. */
+static void
+take_unit_ask(struct sp_node *n, const struct sp_report *p)
+{
+	struct sp_master *m = &n->master;
+	struct sp_op o = {.kind = p->kind == SP_REPORT_POOL   ? SP_OP_POOL
+				  : p->kind == SP_REPORT_FACT ? SP_OP_FACT
+							      : SP_OP_CLAIM,
+			  .why = p->why,
+			  .a = p->a,
+			  .b = p->b};
+
+	for (uint32_t i = 0; i < m->nask; i++)
+		if (m->ask[i].kind == o.kind && m->ask[i].why == o.why &&
+		    (o.kind != SP_OP_POOL || m->ask[i].a == o.a))
+			return;
+	if (m->nask == SP_ASKS_MAX)
+		return;
+	m->ask[m->nask++] = o;
+	m->dirty = true;
+}
+
 static void
 take_report(struct sp_node *n, uint32_t from, struct sp_heard *h, const struct sp_report *p)
 {
@@ -154,8 +176,20 @@ take_report(struct sp_node *n, uint32_t from, struct sp_heard *h, const struct s
 		break;
 	case SP_REPORT_READY:
 		if (h->nready < SP_STARTS_MAX)
-			h->ready[h->nready++] = p->a;
+			h->ready[h->nready++] = *p;
 		m->dirty = true;
+		break;
+	case SP_REPORT_REACHED:
+		if (!sp_slot_lives(n->agreed, p->a) || n->agreed->slot[p->a].unit != from ||
+		    n->agreed->slot[p->a].ready)
+			return;
+		m->reached[p->a] = true;
+		m->dirty = true;
+		break;
+	case SP_REPORT_POOL:
+	case SP_REPORT_FACT:
+	case SP_REPORT_CLAIM:
+		take_unit_ask(n, p);
 		break;
 	case SP_REPORT_PATH:
 		take_path(n, p);
@@ -334,26 +368,49 @@ plan_joins(struct sp_node *n, uint32_t unit)
 	    h->drain || h->condemned)
 		return;
 	for (uint32_t i = 0; i < h->nready; i++) {
-		if (has_token(m->plan, unit, h->ready[i]))
+		const struct sp_report *p = &h->ready[i];
+		if (has_token(m->plan, unit, p->a) || (m->plan->off >> p->b & 1))
 			continue;
-		if (add_op(n, SP_OP_JOIN, 0, unit, h->ready[i]) || m->full_told)
+		if (add_op(n, SP_OP_JOIN, p->b, unit, p->a) || m->full_told)
 			continue;
 		m->full_told = true;
 		sp_tell(n, SP_EVENT_FULL, unit, 0);
 	}
 }
 
-/* A living spare on a unit that is neither emptied nor about to be put down. */
+/* A living spare on a unit that is neither emptied nor about to be put down; one that is ready,
+ * if there is one. */
 static uint32_t
-find_spare(const struct sp_node *n)
+find_spare(const struct sp_node *n, uint8_t pool)
 {
 	const struct sp_view *v = n->master.plan;
+	uint32_t found = SP_NONE;
+
+	for (uint32_t s = 0; s < v->slots; s++) {
+		const struct sp_slot *p = &v->slot[s];
+		if (p->state != SP_SLOT_SPARE || p->pool != pool ||
+		    n->master.heard[p->unit].drain || n->master.heard[p->unit].condemned)
+			continue;
+		if (p->ready)
+			return s;
+		found = found == SP_NONE ? s : found;
+	}
+	return found;
+}
+
+/* Spares of a pool elsewhere that no role waits for. */
+static uint32_t
+count_free_spares(const struct sp_node *n, uint8_t pool)
+{
+	const struct sp_view *v = n->master.plan;
+	uint32_t spares = 0;
 
 	for (uint32_t s = 0; s < v->slots; s++)
-		if (v->slot[s].state == SP_SLOT_SPARE && !n->master.heard[v->slot[s].unit].drain &&
-		    !n->master.heard[v->slot[s].unit].condemned)
-			return s;
-	return SP_NONE;
+		spares += v->slot[s].state == SP_SLOT_SPARE && v->slot[s].pool == pool &&
+			  !n->master.heard[v->slot[s].unit].drain;
+	for (uint32_t r = 0; r < v->l.roles; r++)
+		spares -= v->role[r] == SP_NONE && sp_role_pool(v, r) == pool && spares > 0;
+	return spares;
 }
 
 /* Roles leave a unit that is emptied, as far as there are spares elsewhere. */
@@ -361,22 +418,12 @@ static void
 plan_drain(struct sp_node *n, uint32_t unit)
 {
 	struct sp_master *m = &n->master;
-	uint32_t spares = 0;
 
-	if (!m->heard[unit].drain)
-		return;
-	for (uint32_t s = 0; s < m->plan->slots; s++)
-		spares += m->plan->slot[s].state == SP_SLOT_SPARE &&
-			  !m->heard[m->plan->slot[s].unit].drain;
-	for (uint32_t r = 0; r < m->plan->l.roles; r++)
-		spares -= m->plan->role[r] == SP_NONE && spares > 0;
-	for (uint32_t s = 0; s < m->plan->slots; s++) {
+	for (uint32_t s = 0; s < m->plan->slots && m->heard[unit].drain; s++) {
 		const struct sp_slot *p = &m->plan->slot[s];
-		if (p->unit != unit || !sp_slot_lives(m->plan, s))
-			continue;
-		if (p->state == SP_SLOT_ROLE && spares-- == 0)
-			return;
-		add_op(n, SP_OP_DEAD, SP_WHY_DRAIN, s, 0);
+		if (p->unit == unit && sp_slot_lives(m->plan, s) &&
+		    (p->state != SP_SLOT_ROLE || count_free_spares(n, p->pool)))
+			add_op(n, SP_OP_DEAD, SP_WHY_DRAIN, s, 0);
 	}
 }
 
@@ -397,7 +444,7 @@ is_slot_over(const struct sp_node *n, uint32_t slot)
 	const struct sp_slot *s = &n->master.plan->slot[slot];
 
 	/* A unit that lives is told to end the process; it has when it has the view. */
-	if (s->why == SP_WHY_PATH || s->why == SP_WHY_DRAIN)
+	if (s->why == SP_WHY_PATH || s->why == SP_WHY_DRAIN || s->why == SP_WHY_OPERATOR)
 		return n->master.plan->unit[s->unit].down ||
 		       (!sp_slot_lives(n->agreed, slot) &&
 			n->master.heard[s->unit].view >= n->agreed->number);
@@ -433,7 +480,8 @@ plan_roles(struct sp_node *n)
 	struct sp_master *m = &n->master;
 
 	for (uint32_t r = 0; r < m->plan->l.roles; r++) {
-		if (m->plan->role[r] != SP_NONE) {
+		if (m->plan->role[r] != SP_NONE ||
+		    (m->plan->off >> sp_role_pool(m->plan, r) & 1)) {
 			m->waits[r] = false;
 			continue;
 		}
@@ -444,11 +492,13 @@ plan_roles(struct sp_node *n)
 			m->silence_ns = base_min_ns(m->silence_ns, m->listen_ns + n->conf.beat_ns);
 			continue;
 		}
-		uint32_t spare = SP_BUG(DOUBLED) && m->plan->role[0] != SP_NONE ? m->plan->role[0]
-										: find_spare(n);
+		uint32_t spare = find_spare(n, sp_role_pool(m->plan, r));
+		if (SP_BUG(DOUBLED) && m->plan->role[0] != SP_NONE)
+			spare = m->plan->role[0];
 		if (spare != SP_NONE && add_op(n, SP_OP_GIVE, 0, r, spare))
 			continue;
-		if (n->conf.stop_without_spare)
+		bool comes = n->conf.cold >> sp_role_pool(m->plan, r) & 1 || last == SP_NONE;
+		if (n->conf.stop_without_spare && !comes)
 			end_cluster(n, SP_WHY_NO_SPARE);
 		if (!m->waits[r])
 			sp_tell(n, SP_EVENT_NO_SPARE, r, 0);
@@ -465,6 +515,37 @@ elapsed_ms(const struct sp_node *n)
 }
 
 static void
+plan_reached(struct sp_node *n)
+{
+	struct sp_master *m = &n->master;
+
+	for (uint32_t s = 0; s < m->plan->slots; s++)
+		if (m->reached[s] && sp_slot_lives(m->plan, s) && !m->plan->slot[s].ready)
+			add_op(n, SP_OP_READY, 0, s, 0);
+}
+
+/* What units ask for, all of it or nothing. */
+static void
+plan_asks(struct sp_node *n)
+{
+	struct sp_master *m = &n->master;
+
+	for (uint32_t i = 0; i < m->nask; i++) {
+		const struct sp_op *o = &m->ask[i];
+		for (uint32_t s = 0; s < m->plan->slots && o->kind == SP_OP_POOL && !o->b; s++)
+			if (m->plan->slot[s].pool == o->a && sp_slot_lives(m->plan, s))
+				add_op(n, SP_OP_DEAD, SP_WHY_OPERATOR, s, 0);
+		add_op(n, (enum sp_op_kind)o->kind, o->why, o->a, o->b);
+	}
+	if (m->nop && n->ops.fits && !n->ops.fits(n->user, m->plan)) {
+		m->nop = 0;
+		sp_view_copy(m->plan, n->agreed);
+		m->plan->clock_ms += elapsed_ms(n);
+	}
+	m->nask = 0;
+}
+
+static void
 plan_all(struct sp_node *n)
 {
 	struct sp_master *m = &n->master;
@@ -476,6 +557,7 @@ plan_all(struct sp_node *n)
 	m->plan->clock_ms += elapsed_ms(n);
 	if (m->plan->over)
 		return;
+	plan_asks(n);
 	for (uint32_t u = 0; u < m->plan->l.units; u++)
 		plan_unit(n, u);
 	plan_deaths(n);
@@ -487,6 +569,7 @@ plan_all(struct sp_node *n)
 		plan_drain(n, u);
 	}
 	plan_roles(n);
+	plan_reached(n);
 }
 
 static void
@@ -535,6 +618,8 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	for (uint32_t u = 0; u < units; u++)
 		m->heard[u] = (struct sp_heard){.listen_ns = m->listen_ns};
 	memset(m->reported, 0, n->conf.limits.slots_max);
+	memset(m->reached, 0, n->conf.limits.slots_max * sizeof *m->reached);
+	m->nask = 0;
 	memset(m->waits, 0, n->conf.limits.roles * sizeof *m->waits);
 	sp_tell(n, SP_EVENT_LEAD, (uint32_t)n->agreed->number, 0);
 	for (uint32_t u = 0; u < units; u++)

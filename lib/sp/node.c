@@ -160,6 +160,7 @@ start_quorum(struct sp_node *n, const void *journal, size_t len, char why[QUORUM
 
 	n->agreed->number = 0;
 	sp_view_begin(n->agreed, n->conf.unit_of, n->conf.slots);
+	sp_view_begin_pools(n->agreed, n->conf.pool_of, n->conf.off, n->conf.fact);
 	n->quorum = quorum_new(&c, &ops, n, journal, len, n->now_ns, why);
 	return n->quorum != NULL;
 }
@@ -169,10 +170,11 @@ start_quorum(struct sp_node *n, const void *journal, size_t len, char why[QUORUM
 static size_t
 frame_room(const struct sp_limits *l)
 {
-	size_t view = 64 + 8 * SP_FAULTS_MAX + 4 * (size_t)l->roles + 12 * (size_t)l->slots_max +
-		      5 * (size_t)l->units;
+	size_t view = 64 + 8 * SP_FAULTS_MAX + 4 * (size_t)l->roles + 14 * (size_t)l->slots_max +
+		      5 * (size_t)l->units + 8 * (size_t)l->facts;
 	size_t beat = SP_FRAME_HEAD + SP_BEAT_BYTES +
-		      SP_REPORT_BYTES * ((size_t)l->slots_max + SP_STARTS_MAX + SP_PATHS_MAX + 2);
+		      SP_REPORT_BYTES * (2 * (size_t)l->slots_max + SP_STARTS_MAX + SP_PATHS_MAX +
+					 SP_ASKS_MAX + 2);
 	size_t ack = SP_FRAME_HEAD + SP_ACK_BYTES + SP_CHANGES_KEPT * (4 + SP_CHANGE_KEPT);
 	size_t most = view > beat ? view : beat;
 
@@ -182,7 +184,7 @@ frame_room(const struct sp_limits *l)
 static uint32_t
 ops_max(const struct sp_limits *l)
 {
-	uint32_t most = 2 * l->slots_max + 2 * l->units + 8;
+	uint32_t most = 3 * l->slots_max + 2 * l->units + SP_ASKS_MAX + 8;
 
 	return most > UINT16_MAX ? UINT16_MAX : most;
 }
@@ -206,10 +208,12 @@ lay_out_node(const struct sp_node_conf *c, void *mem, struct sp_node *n)
 	n->unit.alive = base_arena_take(&a, l->slots_max, sizeof *n->unit.alive);
 	n->unit.why = base_arena_take(&a, l->slots_max, sizeof *n->unit.why);
 	n->unit.sign_ns = base_arena_take(&a, l->slots_max, sizeof *n->unit.sign_ns);
+	n->unit.reached = base_arena_take(&a, l->slots_max, sizeof *n->unit.reached);
 	n->kept = base_arena_take(&a, v * SP_CHANGES_KEPT, sizeof *n->kept);
 	n->master.heard = base_arena_take(&a, v * l->units, sizeof *n->master.heard);
 	n->master.reported = base_arena_take(&a, v * l->slots_max, sizeof *n->master.reported);
 	n->master.waits = base_arena_take(&a, v * l->roles, sizeof *n->master.waits);
+	n->master.reached = base_arena_take(&a, v * l->slots_max, sizeof *n->master.reached);
 	n->master.op_max = ops_max(l);
 	n->master.op = base_arena_take(&a, v * n->master.op_max, sizeof *n->master.op);
 	n->master.change = base_arena_take(&a, v, sp_change_bytes(n->master.op_max));

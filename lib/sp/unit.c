@@ -32,8 +32,14 @@ sp_unit_new(struct sp_node *n)
 	u->fenced = true;
 	u->beat_ns = u->start_ns = n->now_ns;
 	sp_view_begin(u->view, n->conf.unit_of, n->conf.slots);
-	for (uint32_t s = 0; s < n->conf.slots; s++)
-		u->want += n->conf.unit_of[s] == n->conf.me;
+	sp_view_begin_pools(u->view, n->conf.pool_of, n->conf.off, n->conf.fact);
+	for (uint32_t s = 0; s < n->conf.slots; s++) {
+		uint8_t pool = n->conf.pool_of ? n->conf.pool_of[s] : 0;
+		if (n->conf.unit_of[s] != n->conf.me)
+			continue;
+		u->want[pool]++;
+		u->fresh[pool] += n->conf.off >> pool & 1;
+	}
 }
 
 /* --- views ----------------------------------------------------------------- */
@@ -202,9 +208,20 @@ write_beat_reports(struct sp_node *n, struct base_writer *w)
 		if (SP_BUG(LOST_DEATH))
 			u->why[s] = SP_WHY_COUNT;
 	}
+	for (uint32_t s = 0; s < u->view->slots && u->joined; s++)
+		if (u->reached[s] && is_own_living(n, s) && !u->view->slot[s].ready)
+			write_report(w, SP_REPORT_REACHED, 0, s, 0);
 	for (uint32_t i = 0; i < u->nstart && u->joined; i++)
 		if (u->start[i].ready)
-			write_report(w, SP_REPORT_READY, 0, u->start[i].token, 0);
+			write_report(w, SP_REPORT_READY, 0, u->start[i].token, u->start[i].pool);
+	for (uint32_t i = 0; i < u->nask; i++) {
+		const struct sp_op *o = &u->ask[i].op;
+		write_report(w,
+			     o->kind == SP_OP_POOL   ? SP_REPORT_POOL
+			     : o->kind == SP_OP_FACT ? SP_REPORT_FACT
+						     : SP_REPORT_CLAIM,
+			     o->why, o->a, o->b);
+	}
 	for (uint32_t i = 0; i < u->npath; i++)
 		write_report(w, SP_REPORT_PATH, 0, u->path[i].slot, u->path[i].other);
 	if (u->drain)
@@ -223,6 +240,33 @@ forget_paths(struct sp_node *n)
 			u->path[i] = u->path[--u->npath];
 		else
 			i++;
+}
+
+/* The view shows it, or something that stands against it. */
+static bool
+is_ask_answered(const struct sp_view *v, const struct sp_op *o)
+{
+	if (o->kind == SP_OP_POOL)
+		return (v->off >> o->a & 1) == (o->b == 0);
+	const struct sp_fact *f = &v->fact[o->why];
+	return (f->a == o->a && f->b == o->b) || (o->kind == SP_OP_CLAIM && (f->a || f->b));
+}
+
+static void
+forget_asks(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t i = 0; i < u->nask;) {
+		bool late = u->ask[i].until_ns <= n->now_ns;
+		if (!late && !is_ask_answered(u->view, &u->ask[i].op)) {
+			i++;
+			continue;
+		}
+		u->given_up += late;
+		u->nask--;
+		memmove(&u->ask[i], &u->ask[i + 1], (u->nask - i) * sizeof u->ask[i]);
+	}
 }
 
 static size_t
@@ -268,6 +312,7 @@ send_beats(struct sp_node *n)
 
 	u->beat_ns = n->now_ns + n->conf.beat_ns;
 	forget_paths(n);
+	forget_asks(n);
 	if (has_master(n)) {
 		beat_to(n, u->master);
 		return;
@@ -279,23 +324,33 @@ send_beats(struct sp_node *n)
 /* --- own processes --------------------------------------------------------- */
 
 static uint32_t
-processes_of(const struct sp_node *n)
+processes_of(const struct sp_node *n, uint8_t pool)
 {
-	uint32_t k = n->unit.nstart;
+	const struct sp_unit *u = &n->unit;
+	uint32_t k = 0;
 
-	for (uint32_t s = 0; s < n->unit.view->slots; s++)
-		k += is_own_living(n, s);
+	for (uint32_t i = 0; i < u->nstart; i++)
+		k += u->start[i].pool == pool;
+	for (uint32_t s = 0; s < u->view->slots; s++)
+		k += u->view->slot[s].pool == pool && is_own_living(n, s);
 	return k;
 }
 
-static bool
-wants_start(const struct sp_node *n)
+/* A pool of which a process is to be started; SP_POOLS_MAX: none. */
+static uint8_t
+wanted_pool(const struct sp_node *n)
 {
 	const struct sp_unit *u = &n->unit;
+	bool again = n->conf.severity.of[SP_FAULT_PROCESS].set & SP_RESTART;
 
-	return u->joined && !u->view->over && !u->drain && u->nstart < SP_STARTS_MAX &&
-	       n->conf.severity.of[SP_FAULT_PROCESS].set & SP_RESTART &&
-	       u->view->slots < u->view->l.slots_max && processes_of(n) < u->want;
+	if (!u->joined || u->view->over || u->drain || u->nstart == SP_STARTS_MAX ||
+	    u->view->slots >= u->view->l.slots_max)
+		return SP_POOLS_MAX;
+	for (uint8_t p = 0; p < SP_POOLS_MAX; p++)
+		if (u->want[p] && (again || u->fresh[p]) && !(u->view->off >> p & 1) &&
+		    processes_of(n, p) < u->want[p])
+			return p;
+	return SP_POOLS_MAX;
 }
 
 static void
@@ -303,10 +358,13 @@ start_processes(struct sp_node *n)
 {
 	struct sp_unit *u = &n->unit;
 
-	while (n->now_ns >= u->start_ns && wants_start(n)) {
+	uint8_t pool;
+
+	while (n->now_ns >= u->start_ns && (pool = wanted_pool(n)) < SP_POOLS_MAX) {
 		uint32_t token = n->conf.incarnation << 16 | (++u->tokens & 0xffff);
-		u->start[u->nstart++] = (struct sp_start){.token = token};
-		n->ops.start(n->user, token);
+		u->start[u->nstart++] = (struct sp_start){.token = token, .pool = pool};
+		u->fresh[pool] -= u->fresh[pool] > 0;
+		n->ops.start(n->user, token, pool);
 	}
 }
 
@@ -390,6 +448,53 @@ sp_node_path_down(struct sp_node *n, uint32_t slot, uint32_t other, uint64_t now
 }
 
 void
+sp_node_reached(struct sp_node *n, uint32_t slot, uint64_t now_ns)
+{
+	if (slot >= n->unit.view->l.slots_max || n->unit.reached[slot])
+		return;
+	n->unit.reached[slot] = true;
+	n->unit.beat_ns = base_max_ns(n->now_ns, now_ns);
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_forgo(struct sp_node *n, uint8_t pool)
+{
+	if (pool < SP_POOLS_MAX)
+		n->unit.want[pool] = 0;
+}
+
+bool
+sp_node_ask(struct sp_node *n, enum sp_op_kind kind, uint8_t index, uint32_t a, uint32_t b,
+	    uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	BASE_ASSERT(kind == SP_OP_POOL ? a < SP_POOLS_MAX && b <= 1
+				       : (kind == SP_OP_FACT || kind == SP_OP_CLAIM) &&
+						 index < u->view->l.facts);
+	n->now_ns = base_max_ns(n->now_ns, now_ns);
+	for (uint32_t i = 0; i < u->nask; i++) {
+		const struct sp_op *o = &u->ask[i].op;
+		if (o->kind == kind && o->why == index && o->a == a && o->b == b)
+			return true;
+	}
+	if (u->nask == SP_ASKS_MAX)
+		return false;
+	u->ask[u->nask++] =
+		(struct sp_ask){{(uint8_t)kind, index, a, b}, n->now_ns + SP_ASK_NS};
+	u->beat_ns = n->now_ns;
+	return true;
+}
+
+uint32_t
+sp_node_asks(const struct sp_node *n, uint64_t *given_up)
+{
+	*given_up = n->unit.given_up;
+	return n->unit.nask;
+}
+
+void
 sp_node_stop(struct sp_node *n, enum sp_why why, uint64_t now_ns)
 {
 	n->unit.stop = (uint8_t)why;
@@ -434,7 +539,7 @@ sp_unit_expiry_ns(const struct sp_node *n)
 		at = BASE_NEVER_NS;
 	if (!u->fenced)
 		at = base_min_ns(at, u->lease_ns);
-	if (wants_start(n))
+	if (wanted_pool(n) < SP_POOLS_MAX)
 		at = base_min_ns(at, u->start_ns);
 	return at;
 }

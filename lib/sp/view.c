@@ -2,8 +2,9 @@
  *
  * A view as bytes, big-endian:
  *   u8 version, u8 over, u16 units, u32 roles, u32 slots, u32 epoch, u64 number, u64 clock,
- *   u32 faults, u64 fault[SP_FAULTS_MAX], u32 role[roles],
- *   slots of {u32 role, u32 token, u16 unit, u8 state, u8 why}, units of {u32 incarnation, u8 down}
+ *   u32 faults, u64 fault[SP_FAULTS_MAX], u64 off, u32 role[roles],
+ *   slots of {u32 role, u32 token, u16 unit, u8 state, u8 why, u8 pool, u8 ready},
+ *   units of {u32 incarnation, u8 down}, facts of {u32 a, u32 b}
  * A change:
  *   u8 version, u8 0, u16 n, u64 base, u64 term, u32 proposer, u32 elapsed ms,
  *   n of {u8 kind, u8 why, u16 0, u32 a, u32 b} */
@@ -16,10 +17,11 @@
 
 #include <string.h>
 
-#define VERSION	    0x51
-#define SLOT_BYTES  12u
+#define VERSION	    0x52
+#define SLOT_BYTES  14u
 #define UNIT_BYTES  5u
-#define VIEW_HEAD   (36u + 8u * SP_FAULTS_MAX)
+#define FACT_BYTES  8u
+#define VIEW_HEAD   (44u + 8u * SP_FAULTS_MAX)
 #define ELAPSED_MAX (24u * 3600u * 1000u)
 
 #ifdef SUCI_CANARY
@@ -50,6 +52,7 @@ lay_out_view(const struct sp_limits *l, void *mem, struct sp_view *v)
 	v->role = base_arena_take(&a, l->roles, sizeof *v->role);
 	v->slot = base_arena_take(&a, l->slots_max + SPILL, sizeof *v->slot);
 	v->unit = base_arena_take(&a, l->units, sizeof *v->unit);
+	v->fact = base_arena_take(&a, l->facts, sizeof *v->fact);
 	return base_arena_bytes(&a);
 }
 
@@ -67,7 +70,8 @@ sp_view_new(const struct sp_limits *l, void *mem)
 	struct sp_view *v = mem;
 
 	BASE_ASSERT(l->roles >= 1 && l->roles <= SP_ROLES_MAX && l->slots_max >= l->roles &&
-		    l->slots_max <= SP_SLOTS_MAX && l->units >= 1 && l->units <= SP_UNITS_MAX);
+		    l->slots_max <= SP_SLOTS_MAX && l->units >= 1 && l->units <= SP_UNITS_MAX &&
+		    l->facts <= SP_FACTS_MAX);
 	memset(mem, 0, sp_view_footprint(l));
 	lay_out_view(l, mem, v);
 	v->l = *l;
@@ -95,6 +99,28 @@ sp_view_begin(struct sp_view *v, const uint16_t *unit_of, uint32_t n)
 }
 
 void
+sp_view_begin_pools(struct sp_view *v, const uint8_t *pool_of, uint64_t off,
+		    const struct sp_fact *fact)
+{
+	BASE_ASSERT(v->number == 1);
+	v->off = off;
+	for (uint32_t s = 0; s < v->slots && pool_of; s++) {
+		struct sp_slot *of = &v->slot[s];
+		BASE_ASSERT(pool_of[s] < SP_POOLS_MAX);
+		of->pool = pool_of[s];
+		if (!(off >> of->pool & 1))
+			continue;
+		if (of->role != SP_NONE)
+			v->role[of->role] = SP_NONE;
+		of->role = SP_NONE;
+		of->state = SP_SLOT_DEAD;
+		of->why = SP_WHY_OPERATOR;
+	}
+	if (v->l.facts)
+		memcpy(v->fact, fact, v->l.facts * sizeof *fact);
+}
+
+void
 sp_view_copy(struct sp_view *to, const struct sp_view *from)
 {
 	struct sp_view at = *to;
@@ -103,9 +129,12 @@ sp_view_copy(struct sp_view *to, const struct sp_view *from)
 	to->role = at.role;
 	to->slot = at.slot;
 	to->unit = at.unit;
+	to->fact = at.fact;
 	memcpy(to->role, from->role, from->l.roles * sizeof *to->role);
 	memcpy(to->slot, from->slot, from->slots * sizeof *to->slot);
 	memcpy(to->unit, from->unit, from->l.units * sizeof *to->unit);
+	if (from->l.facts)
+		memcpy(to->fact, from->fact, from->l.facts * sizeof *to->fact);
 }
 
 static bool
@@ -113,7 +142,8 @@ check_slot(const struct sp_view *v, uint32_t s)
 {
 	const struct sp_slot *p = &v->slot[s];
 
-	if (p->unit >= v->l.units || p->state > SP_SLOT_DEAD || p->why >= SP_WHY_COUNT)
+	if (p->unit >= v->l.units || p->state > SP_SLOT_DEAD || p->why >= SP_WHY_COUNT ||
+	    p->pool >= SP_POOLS_MAX)
 		return false;
 	if (p->state == SP_SLOT_ROLE)
 		return p->role < v->l.roles && v->role[p->role] == s && p->why == SP_WHY_NONE;
@@ -140,6 +170,10 @@ sp_view_check(const struct sp_view *v, const char **what)
 	for (uint32_t s = 0; s < v->slots; s++)
 		if (sp_slot_lives(v, s) && v->unit[v->slot[s].unit].down)
 			return false;
+	*what = "a slot of a pool that is off lives";
+	for (uint32_t s = 0; s < v->slots; s++)
+		if (sp_slot_lives(v, s) && (v->off >> v->slot[s].pool & 1))
+			return false;
 	return true;
 }
 
@@ -158,7 +192,11 @@ sp_view_hash(const struct sp_view *v)
 		MIX(v->slot[s].role);
 		MIX((uint64_t)v->slot[s].token << 32 | (uint64_t)v->slot[s].unit << 16 |
 		    (uint64_t)v->slot[s].state << 8 | v->slot[s].why);
+		MIX((uint64_t)v->slot[s].pool << 1 | v->slot[s].ready);
 	}
+	MIX(v->off);
+	for (uint32_t i = 0; i < v->l.facts; i++)
+		MIX((uint64_t)v->fact[i].a << 32 | v->fact[i].b);
 	for (uint32_t u = 0; u < v->l.units; u++)
 		MIX((uint64_t)v->unit[u].incarnation << 1 | v->unit[u].down);
 #undef MIX
@@ -171,7 +209,7 @@ size_t
 sp_view_write(const struct sp_view *v, void *bytes, size_t room)
 {
 	size_t len = VIEW_HEAD + 4 * (size_t)v->l.roles + SLOT_BYTES * (size_t)v->slots +
-		     UNIT_BYTES * (size_t)v->l.units;
+		     UNIT_BYTES * (size_t)v->l.units + FACT_BYTES * (size_t)v->l.facts;
 
 	if (room < len)
 		return len;
@@ -187,6 +225,7 @@ sp_view_write(const struct sp_view *v, void *bytes, size_t room)
 	base_write_be32(&w, v->faults);
 	for (uint32_t i = 0; i < SP_FAULTS_MAX; i++)
 		base_write_be64(&w, v->fault_ms[i]);
+	base_write_be64(&w, v->off);
 	for (uint32_t r = 0; r < v->l.roles; r++)
 		base_write_be32(&w, v->role[r]);
 	for (uint32_t s = 0; s < v->slots; s++) {
@@ -195,10 +234,16 @@ sp_view_write(const struct sp_view *v, void *bytes, size_t room)
 		base_write_be16(&w, v->slot[s].unit);
 		base_write_u8(&w, v->slot[s].state);
 		base_write_u8(&w, v->slot[s].why);
+		base_write_u8(&w, v->slot[s].pool);
+		base_write_u8(&w, v->slot[s].ready);
 	}
 	for (uint32_t u = 0; u < v->l.units; u++) {
 		base_write_be32(&w, v->unit[u].incarnation);
 		base_write_u8(&w, v->unit[u].down);
+	}
+	for (uint32_t i = 0; i < v->l.facts; i++) {
+		base_write_be32(&w, v->fact[i].a);
+		base_write_be32(&w, v->fact[i].b);
 	}
 	BASE_ASSERT(base_writer_ok(&w) && base_writer_len(&w) == len);
 	return len;
@@ -215,6 +260,11 @@ read_tables(struct sp_view *v, struct base_reader *r)
 		v->slot[s].unit = base_read_be16(r);
 		v->slot[s].state = base_read_u8(r);
 		v->slot[s].why = base_read_u8(r);
+		v->slot[s].pool = base_read_u8(r);
+		uint8_t ready = base_read_u8(r);
+		if (ready > 1)
+			return false;
+		v->slot[s].ready = ready;
 	}
 	for (uint32_t u = 0; u < v->l.units; u++) {
 		v->unit[u].incarnation = base_read_be32(r);
@@ -222,6 +272,10 @@ read_tables(struct sp_view *v, struct base_reader *r)
 		if (down > 1)
 			return false;
 		v->unit[u].down = down;
+	}
+	for (uint32_t i = 0; i < v->l.facts; i++) {
+		v->fact[i].a = base_read_be32(r);
+		v->fact[i].b = base_read_be32(r);
 	}
 	return base_reader_ok(r) && base_reader_left(r) == 0;
 }
@@ -246,6 +300,7 @@ sp_view_read(struct sp_view *v, struct sp_view *scratch, const void *bytes, size
 	scratch->faults = base_read_be32(&r);
 	for (uint32_t i = 0; i < SP_FAULTS_MAX; i++)
 		scratch->fault_ms[i] = base_read_be64(&r);
+	scratch->off = base_read_be64(&r);
 	if (!read_tables(scratch, &r) || scratch->number == 0 || !sp_view_check(scratch, &what))
 		return false;
 	sp_view_copy(v, scratch);
@@ -322,7 +377,7 @@ give_role(struct sp_view *v, const struct sp_op *o, bool *epoch)
 	if (o->a >= v->l.roles || !sp_slot_lives(v, o->b) || v->role[o->a] != SP_NONE)
 		return false;
 	struct sp_slot *s = &v->slot[o->b];
-	if (s->state != SP_SLOT_SPARE && !SP_BUG(DOUBLED))
+	if ((s->state != SP_SLOT_SPARE && !SP_BUG(DOUBLED)) || s->pool != sp_role_pool(v, o->a))
 		return false;
 	s->state = SP_SLOT_ROLE;
 	s->role = o->a;
@@ -334,11 +389,49 @@ give_role(struct sp_view *v, const struct sp_op *o, bool *epoch)
 static bool
 join_slot(struct sp_view *v, const struct sp_op *o)
 {
-	if (o->a >= v->l.units || v->unit[o->a].down ||
-	    (v->slots >= v->l.slots_max && !SP_BUG(UNBOUNDED)))
+	if (o->a >= v->l.units || v->unit[o->a].down || o->why >= SP_POOLS_MAX ||
+	    (v->off >> o->why & 1) || (v->slots >= v->l.slots_max && !SP_BUG(UNBOUNDED)))
 		return false;
-	v->slot[v->slots++] = (struct sp_slot){
-		.role = SP_NONE, .token = o->b, .unit = (uint16_t)o->a, .state = SP_SLOT_SPARE};
+	v->slot[v->slots++] = (struct sp_slot){.role = SP_NONE,
+					       .token = o->b,
+					       .unit = (uint16_t)o->a,
+					       .state = SP_SLOT_SPARE,
+					       .pool = o->why};
+	return true;
+}
+
+static bool
+mark_ready(struct sp_view *v, const struct sp_op *o)
+{
+	if (!sp_slot_lives(v, o->a) || v->slot[o->a].ready)
+		return false;
+	v->slot[o->a].ready = true;
+	return true;
+}
+
+static bool
+turn_pool(struct sp_view *v, const struct sp_op *o)
+{
+	uint64_t bit = UINT64_C(1) << (o->a % SP_POOLS_MAX);
+	bool off = v->off & bit;
+
+	if (o->a >= SP_POOLS_MAX || o->b > 1 || off == (o->b == 0))
+		return false;
+	for (uint32_t s = 0; s < v->slots; s++)
+		if (v->slot[s].pool == o->a && sp_slot_lives(v, s))
+			return false;
+	v->off ^= bit;
+	return true;
+}
+
+static bool
+set_fact(struct sp_view *v, const struct sp_op *o)
+{
+	struct sp_fact *f = o->why < v->l.facts ? &v->fact[o->why] : NULL;
+
+	if (!f || (f->a == o->a && f->b == o->b) || (o->kind == SP_OP_CLAIM && (f->a || f->b)))
+		return false;
+	*f = (struct sp_fact){o->a, o->b};
 	return true;
 }
 
@@ -354,7 +447,8 @@ has_living(const struct sp_view *v, uint32_t unit)
 bool
 sp_view_op(struct sp_view *v, const struct sp_op *o, bool *epoch)
 {
-	if (o->why >= SP_WHY_COUNT)
+	if (o->why >= SP_WHY_COUNT && o->kind != SP_OP_JOIN && o->kind != SP_OP_FACT &&
+	    o->kind != SP_OP_CLAIM)
 		return false;
 	switch (o->kind) {
 	case SP_OP_DEAD:
@@ -380,6 +474,13 @@ sp_view_op(struct sp_view *v, const struct sp_op *o, bool *epoch)
 			return false;
 		v->over = o->why;
 		return true;
+	case SP_OP_READY:
+		return mark_ready(v, o);
+	case SP_OP_POOL:
+		return turn_pool(v, o);
+	case SP_OP_FACT:
+	case SP_OP_CLAIM:
+		return set_fact(v, o);
 	default:
 		return false;
 	}

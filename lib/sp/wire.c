@@ -27,7 +27,10 @@ parse_beat(struct sp_frame *f, struct base_reader *r)
 	f->reports = r->at;
 	for (uint32_t i = 0; i < f->nreports; i++) {
 		struct sp_report p = sp_frame_report(f, i);
-		if (p.kind < SP_REPORT_DEAD || p.kind > SP_REPORT_STOP || p.why >= SP_WHY_COUNT)
+		bool numbered = p.kind == SP_REPORT_FACT || p.kind == SP_REPORT_CLAIM;
+		if (p.kind < SP_REPORT_DEAD || p.kind > SP_REPORT_CLAIM ||
+		    (p.why >= SP_WHY_COUNT && !numbered) ||
+		    (p.kind == SP_REPORT_READY && p.b >= SP_POOLS_MAX))
 			return false;
 	}
 	return true;

@@ -54,17 +54,46 @@ keep_nothing(void *user, const void *bytes, size_t len)
 	return true;
 }
 
-static const struct sp_node_ops ops = {check_frame, on_view,	 ignore_fence, on_number,
-				       on_number,   check_event, keep_nothing, keep_nothing};
+static void
+on_start(void *user, uint32_t token, uint8_t pool)
+{
+	(void)user, (void)token;
+	BASE_ASSERT(pool < 2);
+}
+
+static bool
+judge_fuzzed_plan(void *user, const struct sp_view *plan)
+{
+	const char *what;
+
+	(void)user;
+	BASE_ASSERT(sp_view_check(plan, &what));
+	return plan->fact[1].b != 1;
+}
+
+static const struct sp_node_ops ops = {.send = check_frame,
+				       .view = on_view,
+				       .fence = ignore_fence,
+				       .kill = on_number,
+				       .start = on_start,
+				       .event = check_event,
+				       .fits = judge_fuzzed_plan,
+				       .write = keep_nothing,
+				       .replace = keep_nothing};
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t unit_of[SLOTS] = {0, 1, 2, 1};
+	static const uint8_t pool_of[SLOTS] = {0, 1, 0, 0};
+	static const struct sp_fact fact[] = {{1, 2}, {0, 0}};
 	struct sp_node_conf c = {.cluster = 1,
 				 .me = size && data[0] & 1 ? 0 : 2, /* the only voter, or none */
 				 .voters = 1,
-				 .limits = {3, 8, UNITS},
+				 .limits = {3, 8, UNITS, 2},
+				 .pool_of = pool_of,
+				 .off = 2,
+				 .fact = fact,
 				 .unit_of = unit_of,
 				 .slots = SLOTS,
 				 .incarnation = 1,

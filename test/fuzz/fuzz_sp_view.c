@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct sp_limits limits = {.roles = 3, .slots_max = 6, .units = 2};
+static const struct sp_limits limits = {.roles = 3, .slots_max = 6, .units = 2, .facts = 2};
 
 static struct sp_view *
 new_view(void)
@@ -37,11 +37,14 @@ static void
 apply_changes(const uint8_t *data, size_t size)
 {
 	static const uint16_t unit_of[] = {0, 1, 0, 1};
+	static const uint8_t pool_of[] = {0, 0, 1, 0};
+	static const struct sp_fact fact[] = {{1, 2}, {0, 0}};
 	struct sp_view *v = new_view(), *scratch = new_view();
 	uint8_t change[256];
 	const char *what;
 
 	sp_view_begin(v, unit_of, 4);
+	sp_view_begin_pools(v, pool_of, 2, fact);
 	while (size > 1) {
 		size_t len = data[0] < size - 1 ? data[0] : size - 1;
 		uint64_t number = v->number, hash = sp_view_hash(v);

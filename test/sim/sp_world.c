@@ -287,11 +287,12 @@ have_started(struct sim *s, void *who, uint64_t arg)
 }
 
 static void
-start_process(void *user, uint32_t token)
+start_process(void *user, uint32_t token, uint8_t pool)
 {
 	struct spw_daemon *d = user;
 	uint32_t i = 0;
 
+	(void)pool;
 	while (i < SPW_STARTS_MAX && d->start[i].used)
 		i++;
 	INVARIANT(d->w->s, TABLES, i < SPW_STARTS_MAX, "unit %u: too many processes are started",

@@ -53,7 +53,7 @@ status() { "$B/bin/mpispctl" -s "$SPD/$1.sock" status; }
 spd_start
 spd_wait "four ranks" ranks 4 || fail "the ranks do not start"
 verdict "a second daemon does not take the control socket" "$(alone "$SPD/n0.sock" 'answers there already')"
-verdict "mpispctl shows the tree" "$(status n0 | grep -q 'rank 0  (pid' || status n0 2>&1)"
+verdict "mpispctl shows the tree" "$(status n0 | grep -q 'rank 0 of steps  (pid' || status n0 2>&1)"
 # Somebody without the key, at a unit's own address and at another one: nothing moves, little is said.
 # All sums are looked at below.
 ip -n "$(spd_ns n2)" addr add 10.99.0.77/24 dev eth0

@@ -22,6 +22,7 @@ struct daemon {
 	uint8_t *journal;
 	size_t len;
 	uint32_t started[DEAD_MAX], nstarted; /* tokens */
+	uint8_t started_pool;
 	uint32_t killed, events[SP_EVENT_COUNT], event_a[SP_EVENT_COUNT];
 	bool fenced, cut;
 	uint64_t views;
@@ -79,10 +80,11 @@ take_kill(void *user, uint32_t slot)
 }
 
 static void
-take_start(void *user, uint32_t token)
+take_start(void *user, uint32_t token, uint8_t pool)
 {
 	struct daemon *d = user;
 
+	d->started_pool = pool;
 	assert_true(d->nstarted < DEAD_MAX);
 	d->started[d->nstarted++] = token;
 }
@@ -94,6 +96,14 @@ count_event(void *user, const struct sp_event *e)
 
 	d->events[e->kind]++;
 	d->event_a[e->kind] = e->a;
+}
+
+/* A planned view in which fact 1 is 13 does not fit. */
+static bool
+judge_plan(void *user, const struct sp_view *plan)
+{
+	(void)user;
+	return plan->fact[1].a != 13;
 }
 
 static bool
@@ -114,8 +124,15 @@ replace_store(void *user, const void *bytes, size_t len)
 	return write_store(user, bytes, len);
 }
 
-static const struct sp_node_ops ops = {queue_frame, take_view,	 take_fence,  take_kill,
-				       take_start,  count_event, write_store, replace_store};
+static const struct sp_node_ops ops = {.send = queue_frame,
+				       .view = take_view,
+				       .fence = take_fence,
+				       .kill = take_kill,
+				       .start = take_start,
+				       .event = count_event,
+				       .fits = judge_plan,
+				       .write = write_store,
+				       .replace = replace_store};
 
 static void
 start_daemon(struct daemon *d)
@@ -189,7 +206,7 @@ begin_daemons(void **state)
 	memset(&w, 0, sizeof w);
 	w.conf = (struct sp_node_conf){.cluster = 4,
 				       .voters = 3,
-				       .limits = {ROLES, 12, UNITS},
+				       .limits = {ROLES, 12, UNITS, 0},
 				       .unit_of = unit_of,
 				       .slots = SLOTS,
 				       .beat_ns = 20 * BASE_MS_NS,
@@ -413,6 +430,113 @@ the_loss_of_a_master_may_stop_all(void **state)
 	assert_int_equal(view_of_master()->over, SP_WHY_SEVERITY);
 }
 
+/* Slots 0, 1, 3: pool 0; 2, 4: pool 1. */
+static const uint8_t pool_of[SLOTS] = {0, 0, 1, 0, 1};
+static const struct sp_fact facts[2] = {{7, 8}, {0, 0}};
+
+static void
+begin_pools(uint64_t off)
+{
+	w.conf.limits.facts = 2;
+	w.conf.pool_of = pool_of;
+	w.conf.fact = facts;
+	w.conf.off = off;
+	start_world();
+}
+
+static void
+a_spare_plays_roles_of_its_pool(void **state)
+{
+	(void)state;
+	begin_pools(0);
+	end_slot(1, 3); /* the spare of pool 0 */
+	end_slot(0, 0);
+	assert_int_equal(view_of_master()->role[0], SP_NONE);
+	end_slot(2, 2);
+	assert_int_equal(view_of_master()->role[2], 4);
+	/* What is started again is of the pool that lacks it. */
+	run_daemons(60);
+	assert_int_equal(w.d[0].nstarted, 1);
+	assert_int_equal(w.d[0].started_pool, 0);
+	assert_int_equal(w.d[2].started_pool, 1);
+	sp_node_ready(w.d[0].n, w.d[0].started[0], time_of(&w.d[0]));
+	run_daemons(20);
+	assert_int_equal(view_of_master()->slot[view_of_master()->role[0]].unit, 0);
+}
+
+static void
+a_spare_that_is_ready_comes_first(void **state)
+{
+	(void)state;
+	w.conf.limits.facts = 2;
+	w.conf.fact = facts;
+	start_world();
+	sp_node_reached(w.d[2].n, 4, time_of(&w.d[2]));
+	run_daemons(20);
+	assert_true(view_of_master()->slot[4].ready);
+	assert_false(view_of_master()->slot[3].ready);
+	end_slot(0, 0);
+	assert_int_equal(view_of_master()->role[0], 4);
+}
+
+static void
+a_pool_is_turned_on_and_off(void **state)
+{
+	uint64_t given_up;
+
+	(void)state;
+	begin_pools(2);
+	assert_int_equal(view_of_master()->role[2], SP_NONE);
+	assert_int_equal(w.d[2].nstarted, 0);
+	assert_true(sp_node_ask(w.d[0].n, SP_OP_POOL, 0, 1, 1, time_of(&w.d[0])));
+	run_daemons(40);
+	assert_int_equal(sp_node_asks(w.d[0].n, &given_up), 0);
+	assert_int_equal(w.d[2].nstarted, 2); /* a rank and a spare, as view 1 would have had */
+	sp_node_ready(w.d[2].n, w.d[2].started[0], time_of(&w.d[2]));
+	run_daemons(20);
+	uint32_t slot = view_of_master()->role[2];
+	assert_int_equal(slot, 5);
+	assert_true(sp_node_ask(w.d[1].n, SP_OP_POOL, 0, 1, 0, time_of(&w.d[1])));
+	run_daemons(40);
+	assert_int_equal(view_of_master()->role[2], SP_NONE);
+	assert_int_equal(view_of_master()->slot[slot].why, SP_WHY_OPERATOR);
+	run_daemons(200);
+	assert_int_equal(w.d[2].nstarted, 2);
+	assert_int_equal(given_up, 0);
+}
+
+static void
+facts_are_agreed_on(void **state)
+{
+	uint64_t given_up;
+
+	(void)state;
+	begin_pools(0);
+	assert_int_equal(view_of_master()->fact[0].b, 8);
+	assert_true(sp_node_ask(w.d[2].n, SP_OP_FACT, 0, 1, 2, time_of(&w.d[2])));
+	assert_true(sp_node_ask(w.d[2].n, SP_OP_CLAIM, 1, 3, 4, time_of(&w.d[2])));
+	run_daemons(40);
+	assert_int_equal(sp_node_asks(w.d[2].n, &given_up), 0);
+	for (uint32_t i = 0; i < UNITS; i++) {
+		assert_int_equal(sp_node_view(w.d[i].n)->fact[0].a, 1);
+		assert_int_equal(sp_node_view(w.d[i].n)->fact[1].b, 4);
+	}
+	/* Who comes second has no claim, and knows it. */
+	assert_true(sp_node_ask(w.d[1].n, SP_OP_CLAIM, 1, 5, 6, time_of(&w.d[1])));
+	run_daemons(40);
+	assert_int_equal(sp_node_asks(w.d[1].n, &given_up), 0);
+	assert_int_equal(view_of_master()->fact[1].a, 3);
+	/* What does not fit is given up, also what was asked for with it. */
+	assert_true(sp_node_ask(w.d[1].n, SP_OP_FACT, 1, 13, 0, time_of(&w.d[1])));
+	assert_true(sp_node_ask(w.d[1].n, SP_OP_FACT, 0, 9, 9, time_of(&w.d[1])));
+	run_daemons(100);
+	assert_int_equal(sp_node_asks(w.d[1].n, &given_up), 2);
+	assert_int_equal(view_of_master()->fact[0].a, 1);
+	run_daemons(3200);
+	assert_int_equal(sp_node_asks(w.d[1].n, &given_up), 0);
+	assert_int_equal(given_up, 2);
+}
+
 static void
 without_a_spare_a_role_waits(void **state)
 {
@@ -525,7 +649,7 @@ a_wrong_clock_is_named(void **state)
 static void
 bad_frames_are_counted(void **state)
 {
-	static const uint8_t bad[] = {0x5b, 1, 0, 0, 0, 0, 0, 4, 0};
+	static const uint8_t bad[] = {0x5c, 1, 0, 0, 0, 0, 0, 4, 0};
 	uint64_t now;
 
 	(void)state;
@@ -552,6 +676,10 @@ main(void)
 		TEST(too_many_deaths_stop_all),
 		TEST(severity_says_stop_or_continue),
 		TEST(the_loss_of_a_master_may_stop_all),
+		TEST(a_spare_plays_roles_of_its_pool),
+		TEST(a_spare_that_is_ready_comes_first),
+		TEST(a_pool_is_turned_on_and_off),
+		TEST(facts_are_agreed_on),
 		TEST(without_a_spare_a_role_waits),
 		TEST(without_a_spare_all_may_stop),
 		TEST(a_full_table_is_told),

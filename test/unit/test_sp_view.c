@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sp_limits limits = {.roles = 4, .slots_max = 8, .units = 3};
+static const struct sp_limits limits = {.roles = 4, .slots_max = 8, .units = 3, .facts = 2};
 static const uint16_t unit_of[] = {0, 1, 2, 0, 1, 2}; /* slots 4 and 5 are spares */
 
 static struct sp_view *v, *scratch, *other;
@@ -110,8 +110,49 @@ what_does_not_follow_is_refused_whole(void **state)
 	assert_int_equal(
 		APPLY(1, {SP_OP_END, SP_WHY_OPERATOR, 0, 0}, {SP_OP_END, SP_WHY_OPERATOR, 0, 0}),
 		SP_INVALID);
-	assert_int_equal(APPLY(1, {9, 0, 0, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {11, 0, 0, 0}), SP_INVALID);
 	assert_true(sp_view_hash(v) == before);
+}
+
+/* Slots 0, 2, 4: pool 0; 1, 3, 5: pool 1. */
+static void
+pools_and_facts(void **state)
+{
+	static const uint8_t pool_of[] = {0, 1, 0, 1, 0, 1};
+	static const struct sp_fact fact[] = {{1, 2}, {0, 0}};
+	const char *what;
+
+	(void)state;
+	sp_view_begin_pools(v, pool_of, 2, fact);
+	assert_true(sp_view_check(v, &what));
+	assert_int_equal(v->role[0], 0);
+	assert_int_equal(v->role[1], SP_NONE);
+	assert_false(sp_slot_lives(v, 5));
+	/* of a pool that is off; of another pool; it is off already; of no pool */
+	assert_int_equal(APPLY(1, {SP_OP_JOIN, 1, 0, 70}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_GIVE, 0, 1, 4}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, 1, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, SP_POOLS_MAX, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_JOIN, SP_POOLS_MAX, 0, 70}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, 1, 1}, {SP_OP_JOIN, 1, 0, 70}, {SP_OP_GIVE, 0, 1, 6}),
+			 SP_APPLIED);
+	assert_int_equal(v->role[1], 6);
+	/* what lives is dead first */
+	assert_int_equal(APPLY(2, {SP_OP_POOL, 0, 1, 0}), SP_INVALID);
+	assert_int_equal(APPLY(2, {SP_OP_DEAD, SP_WHY_OPERATOR, 6, 0}, {SP_OP_POOL, 0, 1, 0}),
+			 SP_APPLIED);
+	/* ready once; facts that are there, that are not */
+	assert_int_equal(APPLY(3, {SP_OP_READY, 0, 0, 0}, {SP_OP_READY, 0, 0, 0}), SP_INVALID);
+	assert_int_equal(APPLY(3, {SP_OP_READY, 0, 6, 0}), SP_INVALID);
+	assert_int_equal(APPLY(3, {SP_OP_FACT, 0, 1, 2}), SP_INVALID);
+	assert_int_equal(APPLY(3, {SP_OP_FACT, 2, 1, 2}), SP_INVALID);
+	assert_int_equal(APPLY(3, {SP_OP_CLAIM, 0, 3, 4}), SP_INVALID);
+	assert_int_equal(APPLY(3, {SP_OP_READY, 0, 0, 0}, {SP_OP_CLAIM, 1, 3, 4}), SP_APPLIED);
+	uint8_t bytes[512];
+	size_t len = sp_view_write(v, bytes, sizeof bytes);
+	assert_true(sp_view_read(other, scratch, bytes, len));
+	assert_true(other->slot[0].ready && other->off == 2 && other->fact[1].b == 4);
+	assert_true(sp_view_hash(other) == sp_view_hash(v));
 }
 
 static void
@@ -159,7 +200,7 @@ views_as_bytes(void **state)
 		assert_false(sp_view_read(other, scratch, bytes, n));
 	assert_false(sp_view_read(other, scratch, bytes, len + 1));
 	/* Two roles for one slot. */
-	size_t roles = 36 + 8 * SP_FAULTS_MAX;
+	size_t roles = 44 + 8 * SP_FAULTS_MAX;
 	memcpy(bytes + roles, bytes + roles + 4, 4);
 	assert_false(sp_view_read(other, scratch, bytes, len));
 	assert_true(sp_view_hash(other) == sp_view_hash(v));
@@ -168,7 +209,7 @@ views_as_bytes(void **state)
 static void
 a_change_as_bytes(void **state)
 {
-	static const uint8_t golden[] = {0x51, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0,
+	static const uint8_t golden[] = {0x52, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0,
 					 0,    0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9,
 					 1,    1, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0};
 	struct sp_op op = {SP_OP_DEAD, SP_WHY_EXIT, 5, 0};
@@ -184,7 +225,7 @@ a_change_as_bytes(void **state)
 	assert_int_equal(sp_change_op(&r, 0).a, 5);
 	for (size_t n = 0; n < sizeof golden; n++)
 		assert_false(sp_change_read(&r, golden, n));
-	bytes[0] = 0x50;
+	bytes[0] = 0x51;
 	assert_false(sp_change_read(&r, bytes, sizeof bytes));
 }
 
@@ -206,6 +247,7 @@ main(void)
 		TEST(a_death_alone_is_no_new_epoch),
 		TEST(changes_of_other_views_are_stale),
 		TEST(what_does_not_follow_is_refused_whole),
+		TEST(pools_and_facts),
 		TEST(slots_are_bounded),
 		TEST(a_node_goes_and_comes),
 		TEST(views_as_bytes),

@@ -46,12 +46,69 @@ processes_have_places(void **state)
 	spd_conf_free(c);
 }
 
+/* Stages agree together, whatever is between them; others alone. */
+static void
+stages_are_one_group(void **state)
+{
+	static const uint16_t on[] = {0, 0, 1, 2, 3, 3, 2};
+	static const uint8_t pool[] = {0, 1, 4, 4, 6, 7, 4};
+	struct spd_group g;
+	char why[SPD_WHY];
+	struct spd_conf *c = read_text("{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		      ",\"compute\":1,\"out\":1},\"p\":{\"units\":[\"n1\"]," PROGRAM
+		      ",\"compute\":2},\"b\":{\"units\":[\"n2\",\"n3\"]," PROGRAM
+		      ",\"compute\":2,\"spares\":1},\"c\":{\"units\":[\"n4\"]," PROGRAM
+		      ",\"compute\":1,\"in\":1,\"start\":\"later\"}},"
+		      "\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+		      why);
+
+	(void)state;
+	assert_string_equal(why, "");
+	assert_true(spd_group_make(c, 2, &g));
+	assert_true(g.pipeline);
+	assert_int_equal(g.clusters, 3);
+	assert_int_equal(g.units, 4);
+	assert_int_equal(g.voters, 3);
+	assert_int_equal(g.roles, 6);
+	assert_int_equal(g.slots, 7);
+	for (uint32_t s = 0; s < 7; s++) {
+		assert_int_equal(g.unit_of[s], on[s]);
+		assert_int_equal(g.pool_of[s], pool[s]);
+	}
+	assert_int_equal(g.off, (uint64_t)3 << 6);
+	assert_int_equal(spd_group_unit(&g, 4), 3);
+	assert_int_equal(spd_group_unit(&g, 1), SP_NONE);
+	assert_int_equal(spd_group_cluster_of(&g, 1), 0);
+	assert_int_equal(spd_group_cluster_of(&g, 4), 3);
+	spd_group_free(&g);
+	assert_true(spd_group_make(c, 1, &g));
+	assert_false(g.pipeline);
+	assert_int_equal(g.roles, 2);
+	assert_int_equal(g.units, 1);
+	spd_group_free(&g);
+	spd_conf_free(c);
+}
+
+struct bad_text {
+	const char *text, *says;
+};
+
+static void
+refuse_texts(const struct bad_text *bad, size_t n)
+{
+	char why[SPD_WHY];
+
+	for (size_t i = 0; i < n; i++) {
+		assert_null(read_text(bad[i].text, why));
+		if (!strstr(why, bad[i].says))
+			fail_msg("%s\n  says: %s\n  not: %s", bad[i].text, why, bad[i].says);
+	}
+}
+
 static void
 what_cannot_work_is_told(void **state)
 {
-	static const struct {
-		const char *text, *says;
-	} bad[] = {
+	static const struct bad_text bad[] = {
 		{"{", "t.json:1: "},
 		{"{}", "universe.name: it is missing"},
 		{"{" UNIVERSE ",\"univers\":1}", "\"univers\" is no key here; there are universe"},
@@ -101,14 +158,43 @@ what_cannot_work_is_told(void **state)
 		 ",\"compute\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
 		 "chains[0]: neither a has an \"out\" nor b an \"in\""},
 	};
-	char why[SPD_WHY];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		assert_null(read_text(bad[i].text, why));
-		if (!strstr(why, bad[i].says))
-			fail_msg("%s\n  says: %s\n  not: %s", bad[i].text, why, bad[i].says);
-	}
+	refuse_texts(bad, sizeof bad / sizeof *bad);
+}
+
+static void
+stages_that_cannot_work(void **state)
+{
+	static const struct bad_text bad[] = {
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"compute\":1,\"in\":1,\"start\":\"later\"}},\"chains\":[{\"from\":\"a\",\"to\":"
+		 "\"b\"}]}",
+		 "chains[0]: cluster b starts later"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"start\":\"later\"}}}",
+		 "clusters.a: \"start\": \"later\" is for stages"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"out\":1,\"start\":\"later\"}}}",
+		 "clusters: all stages start later"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"io_spares\":1}}}",
+		 "clusters.a: io_spares for I/O processes, but it has none"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1,\"start\":\"soon\"}}}",
+		 "clusters.a.start: \"soon\" is none of now, later"},
+		{"{" UNIVERSE ",\"pipeline\":{\"ahead\":99},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
+		 "pipeline.ahead: a whole number from 1 to 16"},
+		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":2,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"compute\":2,\"in\":1}}}",
+		 "clusters: 6 processes of all stages in the beginning, but universe.slots_max is 4"},
+	};
+
+	(void)state;
+	refuse_texts(bad, sizeof bad / sizeof *bad);
 }
 
 static void
@@ -136,7 +222,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_have_places),
+		cmocka_unit_test(stages_are_one_group),
 		cmocka_unit_test(what_cannot_work_is_told),
+		cmocka_unit_test(stages_that_cannot_work),
 		cmocka_unit_test(what_may_not_be_meant_is_noted),
 	};
 

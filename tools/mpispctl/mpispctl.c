@@ -28,11 +28,19 @@ static const char usage[] =
 	"  status               units, processes and ranks of the cluster, as a tree\n"
 	"  top [SECONDS]        the same, again and again (1)\n"
 	"  chains               which cluster gives frames to which\n"
+	"  chain FROM TO [ordered] [window=N] [policy=rr|least|weight|sticky|user]\n"
+	"                [on_lost=wait|bypass|stop|restart]\n"
+	"                       from now on; answers when all units agree, as those below\n"
+	"  unchain FROM TO      drain it: no new frames; once more: remove it\n"
+	"  rechain FROM TO NEW  to another cluster instead\n"
 	"  log                  what the daemon said lately\n"
 	"  events               what it says from now on\n"
+	"  cluster add NAME     start a stage that starts later, or was stopped\n"
+	"  cluster drain NAME   no new frames come to it\n"
+	"  cluster stop NAME    end its processes\n"
 	"  cluster drain        empty this unit: its roles go to spares\n"
 	"  cluster undrain      take roles again\n"
-	"  cluster stop         end the cluster\n"
+	"  cluster stop         end the cluster, or the whole pipeline\n"
 	"-s   name of the unit, or path of the socket; may be left out if one mpispd runs here\n"
 	"exit status: 0 done, 1 refused, 2 usage, 3 no mpispd there, 4 no permission\n";
 
@@ -181,6 +189,75 @@ follow_events(const struct options *o)
 	}
 }
 
+/* Words behind a verb of spx_chain_ops(). */
+static void
+change_chain(const char *verb, int argc, char **argv)
+{
+	char ops[1024];
+	size_t at = (size_t)snprintf(ops, sizeof ops, "%s", verb);
+
+	for (int i = 0; i < argc && at < sizeof ops; i++)
+		at += (size_t)snprintf(ops + at, sizeof ops - at, " %s", argv[i]);
+	if (at >= sizeof ops || strpbrk(ops, ";\n"))
+		stop_asking(CTL_USAGE, "chain", "too long, or more than one change");
+	json_decref(ask_daemon("chain", json_pack("{s:s}", "ops", ops)));
+}
+
+/* Of the chain between two clusters, in `state`. */
+static json_t *
+find_row(json_t *rows, const char *from, const char *to, const char *state)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		if ((!from || !strcmp(json_string_value(json_object_get(row, "from")), from)) &&
+		    !strcmp(json_string_value(json_object_get(row, "to")), to) &&
+		    !strcmp(json_string_value(json_object_get(row, "state")), state))
+			return row;
+	return NULL;
+}
+
+static void
+drain_or_remove(char **argv)
+{
+	json_t *v = ask_daemon("chains", NULL);
+	bool drains = find_row(json_object_get(v, "chains"), argv[0], argv[1], "draining");
+
+	json_decref(v);
+	change_chain(drains ? "remove" : "drain", 2, argv);
+}
+
+static void
+drain_cluster(char *name)
+{
+	json_t *v = ask_daemon("chains", NULL), *rows = json_object_get(v, "chains"), *row;
+	unsigned n = 0;
+
+	while ((row = find_row(rows, NULL, name, "active"))) {
+		char *words[] = {(char *)(uintptr_t)json_string_value(json_object_get(row, "from")),
+				 name};
+		change_chain("drain", 2, words);
+		json_object_set_new(row, "state", json_string("draining"));
+		n++;
+	}
+	json_decref(v);
+	if (n == 0)
+		stop_asking(1, name, "no chain leads there that is active; see mpispctl chains");
+}
+
+static void
+steer_stage(const char *what, char *name)
+{
+	if (strcmp(what, "drain") == 0)
+		drain_cluster(name);
+	else if (strcmp(what, "add") == 0 || strcmp(what, "stop") == 0)
+		json_decref(ask_daemon("cluster", json_pack("{s:s, s:b}", "name", name, "on",
+							    strcmp(what, "add") == 0)));
+	else
+		stop_asking(CTL_USAGE, what, "there are cluster add, drain, stop NAME");
+}
+
 static void
 steer_cluster(const char *what)
 {
@@ -193,9 +270,21 @@ steer_cluster(const char *what)
 	else if (strcmp(what, "stop") == 0)
 		v = ask_daemon("stop", NULL);
 	else
-		stop_asking(CTL_USAGE, what, "there are cluster drain, undrain, stop; others are put "
-					 "into the file, and all daemons started anew");
+		stop_asking(CTL_USAGE, what, "there are cluster drain, undrain, stop, and with the name "
+					     "of a stage cluster add, drain, stop");
 	json_decref(v);
+}
+
+static bool
+has_its_words(const char *name, int argc)
+{
+	if (strcmp(name, "cluster") == 0)
+		return argc == 2 || argc == 3;
+	if (strcmp(name, "chain") == 0)
+		return argc >= 3;
+	if (strcmp(name, "unchain") == 0)
+		return argc == 3;
+	return argc == (strcmp(name, "rechain") == 0 ? 4 : 1);
 }
 
 static void
@@ -205,7 +294,7 @@ run_ctl_command(struct options *o, int argc, char **argv)
 
 	if (strcmp(name, "top") == 0 && argc == 2)
 		o->every_s = strtod(argv[1], NULL);
-	else if (argc != (strcmp(name, "cluster") == 0 ? 2 : 1))
+	else if (!has_its_words(name, argc))
 		stop_asking(CTL_USAGE, name, "wrong number of arguments; see --help");
 	if (!(o->every_s >= 0.01 && o->every_s <= 3600))
 		stop_asking(CTL_USAGE, argv[1], "0.01 to 3600 seconds");
@@ -220,8 +309,16 @@ run_ctl_command(struct options *o, int argc, char **argv)
 		(void)show_lines(0, o);
 	else if (strcmp(name, "events") == 0)
 		follow_events(o);
+	else if (strcmp(name, "cluster") == 0 && argc == 3)
+		steer_stage(argv[1], argv[2]);
 	else if (strcmp(name, "cluster") == 0)
 		steer_cluster(argv[1]);
+	else if (strcmp(name, "chain") == 0)
+		change_chain("add", argc - 1, argv + 1);
+	else if (strcmp(name, "unchain") == 0)
+		drain_or_remove(argv + 1);
+	else if (strcmp(name, "rechain") == 0)
+		change_chain("move", argc - 1, argv + 1);
 	else
 		stop_asking(CTL_USAGE, name, "no such command; see --help");
 	ctl_close(&ctl);

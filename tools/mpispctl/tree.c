@@ -26,7 +26,9 @@ print_slot(const json_t *s, bool last)
 	const json_t *rank = json_object_get(s, "rank"), *io = json_object_get(s, "io");
 
 	printf("   %s slot %-4lld ", last ? "└─" : "├─", json_count(s, "slot"));
-	if (rank)
+	if (json_object_get(s, "name") && strcmp(state, "dead") != 0)
+		printf("%s", word(s, "name"));
+	else if (rank)
 		printf("rank %lld", (long long)json_integer_value(rank));
 	else if (io)
 		printf("I/O process %lld", (long long)json_integer_value(io));
@@ -54,6 +56,8 @@ print_unit(const json_t *u, const char *master)
 		printf(", life %lld", json_count(u, "life"));
 	if (json_object_get(u, "silent_ms"))
 		printf(", heard %lld ms ago", json_count(u, "silent_ms"));
+	printf(", of %s%s", word(u, "cluster"),
+	       json_is_true(json_object_get(u, "off")) ? ", which is not started" : "");
 	putchar('\n');
 	for (size_t i = 0; i < n; i++)
 		print_slot(json_array_get(slots, i), i + 1 == n);
@@ -72,8 +76,9 @@ tree_print(const json_t *v)
 		puts(json_array_size(missing) ? "" : " the others to be ready");
 		return;
 	}
-	printf("universe %s, cluster %s: view %lld, epoch %lld", word(v, "universe"),
-	       word(v, "cluster"), json_count(v, "view"), json_count(v, "epoch"));
+	printf("universe %s, %s%s: view %lld, epoch %lld", word(v, "universe"),
+	       word(v, "cluster")[0] ? "cluster " : "pipeline", word(v, "cluster"),
+	       json_count(v, "view"), json_count(v, "epoch"));
 	if (word(v, "over")[0])
 		printf(", over: %s", word(v, "over"));
 	else if (!json_is_true(json_object_get(v, "lease")))
@@ -86,8 +91,8 @@ tree_print(const json_t *v)
 void
 chain_print(const json_t *c)
 {
-	printf("%s -> %s  policy %s, window %lld%s, on_lost %s\n", word(c, "from"), word(c, "to"),
-	       word(c, "policy"), json_count(c, "window"),
+	printf("%s -> %s  %s, policy %s, window %lld%s, on_lost %s\n", word(c, "from"), word(c, "to"),
+	       word(c, "state"), word(c, "policy"), json_count(c, "window"),
 	       json_is_true(json_object_get(c, "ordered")) ? ", ordered" : "", word(c, "on_lost"));
 }
 

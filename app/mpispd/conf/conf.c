@@ -3,6 +3,7 @@
 #include "rules.h"
 
 #include "base/siphash.h"
+#include "spx/spx.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -148,13 +149,13 @@ add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const
 /* ---- clusters ---- */
 
 static void
-read_program(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
+read_conf_words(struct reading *r, char **to, const json_t *o, const char *path, const char *key)
 {
-	const json_t *p = json_object_get(o, "program");
+	const json_t *p = json_object_get(o, key);
 	size_t n = json_array_size(p);
 	char where[SPD_WHY / 2];
 
-	snprintf(where, sizeof where, "%s.program", path);
+	snprintf(where, sizeof where, "%s.%s", path, key);
 	if (n == 0 || n > SPD_WORDS_MAX) {
 		spd_reading_failed(r, where, "a list of 1 to %u words is needed here, as "
 					 "[\"./pipeline\", \"filter\"]",
@@ -163,8 +164,8 @@ read_program(struct reading *r, struct spd_cluster *k, const json_t *o, const ch
 	}
 	for (size_t i = 0; i < n; i++) {
 		const char *word = json_string_value(json_array_get(p, i));
-		k->program[i] = word ? strdup(word) : NULL;
-		if (!k->program[i])
+		to[i] = word ? strdup(word) : NULL;
+		if (!to[i])
 			spd_reading_failed(r, where, "word %zu is no text", i);
 	}
 }
@@ -183,11 +184,23 @@ read_in_flight(struct reading *r, struct spd_cluster *k, const json_t *o, const 
 	free(word);
 }
 
+static void
+read_begin(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
+{
+	char where[SPD_WHY / 2], *word = spd_text_of(r, o, path, "start", false);
+
+	snprintf(where, sizeof where, "%s.start", path);
+	k->later = word && strcmp(word, "later") == 0;
+	if (word && !k->later && strcmp(word, "now") != 0)
+		spd_reading_failed(r, where, "\"%.40s\" is none of now, later", word);
+	free(word);
+}
+
 /* Ranks in blocks, then I/O processes in turn, then spares backwards. */
 static void
 lay_out_cluster(struct reading *r, struct spd_cluster *k, const char *path)
 {
-	uint32_t roles = spd_roles(k), n = roles + k->spares;
+	uint32_t roles = spd_roles(k), n = spd_slots(k);
 
 	if (r->failed || roles == 0) {
 		spd_reading_failed(r, path, "it has no process: compute, in and out are 0");
@@ -211,7 +224,8 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	char path[SPD_WHY / 4], where[SPD_WHY / 2];
 
 	snprintf(path, sizeof path, "clusters.%.60s", name);
-	spd_keys_are(r, o, path, "units program wdir compute in out spares in_flight relay");
+	spd_keys_are(r, o, path, "units program wdir compute in out spares in_flight relay io "
+				 "io_spares start");
 	if (!spd_name_is_good(r, name, path, sizeof k->name))
 		return;
 	snprintf(k->name, sizeof k->name, "%s", name);
@@ -226,13 +240,18 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 		else
 			spd_reading_failed(r, where, "a list of names of units is needed here");
 	}
-	read_program(r, k, o, path);
+	read_conf_words(r, k->program, o, path, "program");
+	if (json_object_get(o, "io"))
+		read_conf_words(r, k->io, o, path, "io");
 	k->wdir = spd_text_of(r, o, path, "wdir", false);
 	k->compute = spd_number_of(r, o, path, "compute", 0, SP_ROLES_MAX, 0);
 	k->in = spd_number_of(r, o, path, "in", 0, 256, 0);
 	k->out = spd_number_of(r, o, path, "out", 0, 256, 0);
 	k->spares = spd_number_of(r, o, path, "spares", 0, SP_ROLES_MAX, 0);
+	k->io_spares = spd_number_of(r, o, path, "io_spares", 0, 256, 0);
+	k->stage = k->in + k->out > 0;
 	read_in_flight(r, k, o, path);
+	read_begin(r, k, o, path);
 	char *relay = spd_text_of(r, o, path, "relay", false);
 	if (relay)
 		snprintf(k->relay, sizeof k->relay, "%s", relay);
@@ -263,18 +282,35 @@ read_conf_clusters(struct reading *r, struct spd_conf *c, const json_t *root)
 			spd_reading_failed(r, "units", "no cluster has unit %s", name);
 }
 
+/* ---- a pipeline ---- */
+
+static void
+read_pipeline(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	const json_t *p = json_object_get(root, "pipeline");
+
+	if (p)
+		spd_keys_are(r, p, "pipeline", "frame_max room ahead stall_ms missing_ms");
+	c->frame_max = spd_number_of(r, p, "pipeline", "frame_max", 64, 1u << 30, 1u << 20);
+	c->room = spd_number_of(r, p, "pipeline", "room", 1, 1024, 16);
+	c->ahead = spd_number_of(r, p, "pipeline", "ahead", 1, SPX_AHEAD_MAX, 2);
+	c->stall_ms = spd_number_of(r, p, "pipeline", "stall_ms", 0, 3600000, 5000);
+	c->missing_ms = spd_number_of(r, p, "pipeline", "missing_ms", 0, 3600000, 5000);
+}
+
 /* ---- all of it ---- */
 
 static void
 fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 {
-	spd_keys_are(r, root, "", "universe detect units clusters chains severity spares");
+	spd_keys_are(r, root, "", "universe detect units clusters chains pipeline severity spares");
 	if (r->failed)
 		return;
 	read_universe(r, c, root);
 	read_detect(r, c, root);
 	read_no_spare(r, c, root);
 	read_severity(r, c, root);
+	read_pipeline(r, c, root);
 	if (!r->failed)
 		read_conf_clusters(r, c, root);
 	if (!r->failed)
@@ -344,6 +380,8 @@ spd_conf_free(struct spd_conf *c)
 		struct spd_cluster *k = &c->cluster[i];
 		for (uint32_t w = 0; w < SPD_WORDS_MAX; w++)
 			free(k->program[w]);
+		for (uint32_t w = 0; w < SPD_WORDS_MAX; w++)
+			free(k->io[w]);
 		free(k->wdir);
 		free(k->unit_of);
 	}

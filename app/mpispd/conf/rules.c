@@ -68,7 +68,7 @@ spd_read_chains(struct reading *r, struct spd_conf *c, const json_t *root)
 static void
 check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_cluster *k)
 {
-	uint32_t all = spd_roles(k) + k->spares;
+	uint32_t all = spd_slots(k);
 	char path[SPD_WHY / 4];
 
 	snprintf(path, sizeof path, "clusters.%s", k->name);
@@ -80,6 +80,12 @@ check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_clus
 			       "%u processes in the beginning, but universe.slots_max is %u; each "
 			       "death takes one more, so make it much larger",
 			       all, c->slots_max);
+	if (k->io_spares && !k->stage)
+		spd_reading_failed(r, path, "io_spares for I/O processes, but it has none: \"in\", "
+				   "\"out\" say how many");
+	if (k->later && !k->stage)
+		spd_reading_failed(r, path, "\"start\": \"later\" is for stages of a pipeline, "
+				   "which have \"in\" or \"out\"; mpispctl cluster add starts them");
 	if (k->spares && !(c->severity.of[SP_FAULT_PROCESS].set & SP_TAKEOVER) &&
 	    !(c->severity.of[SP_FAULT_NODE].set & SP_TAKEOVER))
 		spd_reading_failed(r, path,
@@ -101,12 +107,54 @@ check_chained(struct reading *r, const struct spd_conf *c)
 				       "neither %s has an \"out\" nor %s an \"in\": a chain needs an "
 				       "I/O process",
 				       from->name, to->name);
+		if (from->later || to->later)
+			spd_reading_failed(r, path,
+				       "cluster %s starts later, and nothing runs until all of a "
+				       "pipeline are there; chain it by mpispctl chain",
+				       from->later ? from->name : to->name);
 	}
 }
 
-void
-spd_check_rules(struct reading *r, const struct spd_conf *c)
+/* All stages have one table of processes. */
+static void
+check_stages(struct reading *r, const struct spd_conf *c)
 {
+	uint32_t roles = 0, slots = 0;
+	bool later = true;
+
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		if (!c->cluster[i].stage)
+			continue;
+		roles += spd_roles(&c->cluster[i]);
+		slots += spd_slots(&c->cluster[i]);
+		later &= c->cluster[i].later;
+	}
+	if (roles > SP_ROLES_MAX)
+		spd_reading_failed(r, "clusters", "%u ranks and I/O processes of all stages; at most "
+				   "%u are possible", roles, SP_ROLES_MAX);
+	if (slots && c->slots_max > SPX_PROCS_MAX)
+		spd_reading_failed(r, "universe.slots_max", "at most %d with a pipeline", SPX_PROCS_MAX);
+	if (slots > c->slots_max)
+		spd_reading_failed(r, "clusters",
+			       "%u processes of all stages in the beginning, but universe.slots_max "
+			       "is %u; each death takes one more, so make it much larger",
+			       slots, c->slots_max);
+	if (slots && later)
+		spd_reading_failed(r, "clusters", "all stages start later: nothing would ever begin");
+}
+
+/* What a chain names is a stage. */
+static void
+mark_stages(struct spd_conf *c)
+{
+	for (uint32_t i = 0; i < c->nchains; i++)
+		c->cluster[c->chain[i].from].stage = c->cluster[c->chain[i].to].stage = true;
+}
+
+void
+spd_check_rules(struct reading *r, struct spd_conf *c)
+{
+	mark_stages(c);
 	for (uint32_t i = 0; i < c->nclusters; i++)
 		check_cluster(r, c, &c->cluster[i]);
 	for (uint32_t a = 0; a < c->nunits; a++)
@@ -117,6 +165,7 @@ spd_check_rules(struct reading *r, const struct spd_conf *c)
 					       c->unit[a].name, c->unit[b].name, c->unit[a].host,
 					       c->unit[a].port);
 	check_chained(r, c);
+	check_stages(r, c);
 	if (c->slots_max > SP_SLOTS_MAX)
 		spd_reading_failed(r, "universe.slots_max", "at most %u", SP_SLOTS_MAX);
 }
@@ -132,7 +181,7 @@ warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, 
 	for (uint32_t i = 0; on && i < spd_roles(k); i++)
 		most = ++on[k->unit_of[i]] > most ? on[k->unit_of[i]] : most;
 	free(on);
-	if (k->units == 2 && n-- == 0)
+	if (k->units == 2 && !k->stage && n-- == 0)
 		snprintf(text, SPD_WHY,
 			 "cluster %s has two units: the death of %s ends it, as one of two is no "
 			 "majority; of two, only the death of the other one is survived",
@@ -142,6 +191,11 @@ warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, 
 			 "cluster %s has %u spares, and a unit with %u processes: when that dies "
 			 "some ranks wait",
 			 k->name, k->spares, most);
+	else if (k->spares > k->units && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "cluster %s has more spares than units (%u on %u): spares on one node die "
+			 "together",
+			 k->name, k->spares, k->units);
 	else if (k->units == 1 && c->nunits > 1 && n-- == 0)
 		snprintf(text, SPD_WHY, "cluster %s has one unit: it does not survive its death",
 			 k->name);

@@ -5,6 +5,6 @@
 #include "read.h"
 
 void spd_read_chains(struct reading *r, struct spd_conf *c, const json_t *root);
-void spd_check_rules(struct reading *r, const struct spd_conf *c);
+void spd_check_rules(struct reading *r, struct spd_conf *c);
 
 #endif

@@ -32,10 +32,11 @@ describe_slot(const struct sp_view *v, uint32_t s)
 	json_t *o = json_pack("{s:i, s:s}", "slot", (int)s, "state", state[of->state]);
 
 	if (of->role != SP_NONE) {
-		bool computes = of->role < spd.cluster->compute;
-		json_object_set_new(
-			o, computes ? "rank" : "io",
-			json_integer(computes ? of->role : of->role - spd.cluster->compute));
+		uint32_t k = spd_group_cluster_of(&spd.group, of->role);
+		uint32_t i = of->role - spd.group.role0[k], ranks = spd.conf->cluster[k].compute;
+		json_object_set_new(o, i < ranks ? "rank" : "io",
+				    json_integer(i < ranks ? i : i - ranks));
+		json_object_set_new(o, "name", json_string(spd_role_name(of->role)));
 	}
 	if (of->state == SP_SLOT_DEAD)
 		json_object_set_new(o, "why", json_string(sp_why_text(of->why)));
@@ -51,11 +52,13 @@ describe_slot(const struct sp_view *v, uint32_t s)
 static json_t *
 describe_unit(const struct sp_view *v, uint32_t u)
 {
-	const struct spd_unit *of = &spd.conf->unit[spd.cluster->first + u];
+	const struct spd_unit *of = &spd.conf->unit[spd.group.unit[u]];
 	struct sp_unit_info info;
 	json_t *slots = json_array();
-	json_t *o = json_pack("{s:s, s:b, s:i}", "unit", of->name, "down", v->unit[u].down, "life",
-			      (int)v->unit[u].incarnation);
+	json_t *o = json_pack("{s:s, s:s, s:b, s:i, s:b}", "unit", of->name, "cluster",
+			      spd.conf->cluster[of->cluster].name, "down", v->unit[u].down, "life",
+			      (int)v->unit[u].incarnation, "off",
+			      (int)(v->off >> SPD_POOL(of->cluster, false) & 1));
 
 	if (sp_node_unit(spd.node, u, &info) && u != spd.unit) {
 		json_object_set_new(o, "silent_ms",
@@ -63,7 +66,8 @@ describe_unit(const struct sp_view *v, uint32_t u)
 		json_object_set_new(o, "view", json_integer((json_int_t)info.view));
 	}
 	for (uint32_t s = 0; s < v->slots; s++)
-		if (v->slot[s].unit == u)
+		if (v->slot[s].unit == u &&
+		    (v->slot[s].role != SP_NONE || v->slot[s].state != SP_SLOT_DEAD))
 			json_array_append_new(slots, describe_slot(v, s));
 	json_object_set_new(o, "slots", slots);
 	return o;
@@ -93,31 +97,40 @@ describe_all(void)
 		return describe_waiting();
 	for (uint32_t u = 0; u < v->l.units; u++)
 		json_array_append_new(units, describe_unit(v, u));
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
-			 spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
-			 spd.cluster->name, "state", spd.ending ? "ends" : "runs", "view",
-			 (json_int_t)v->number, "epoch", (int)v->epoch, "master",
-			 master == SP_NONE ? NULL
-					   : spd.conf->unit[spd.cluster->first + master].name,
-			 "leads", sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now),
-			 "over", sp_why_text(v->over), "units", units);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
+		spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
+		spd.group.pipeline ? "" : spd.cluster->name,
+		"state", spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
+		(int)v->epoch, "master",
+		master == SP_NONE ? NULL : spd.conf->unit[spd.group.unit[master]].name, "leads",
+		sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now), "over",
+		sp_why_text(v->over), "units", units);
 }
 
 /* ---- chains, log ---- */
 
+/* As agreed on; before that as configured. */
 static json_t *
 describe_chains(void)
 {
+	static const char *const state[] = {"off", "active", "draining"};
+	static struct spx_view *x;
+	const struct sp_view *v = spd_view();
 	json_t *all = json_array();
 
-	for (uint32_t i = 0; i < spd.conf->nchains; i++) {
-		const struct spx_chain *h = &spd.conf->chain[i];
+	if (!x)
+		x = spd_pipeline_tables();
+	bool agreed = x && v && spd.group.pipeline && spd_pipeline_view(v, x);
+	for (uint32_t i = 0; i < (agreed ? x->nchain : spd.conf->nchains); i++) {
+		const struct spx_chain *h = agreed ? &x->chain[i] : &spd.conf->chain[i];
 		json_array_append_new(
-			all, json_pack("{s:s, s:s, s:b, s:s, s:i, s:s}", "from",
+			all, json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:s}", "from",
 				       spd.conf->cluster[h->from].name, "to",
-				       spd.conf->cluster[h->to].name, "ordered", h->ordered,
-				       "policy", spx_policy_name(h->policy), "window",
-				       (int)h->window, "on_lost", spx_on_lost_name(h->on_lost)));
+				       spd.conf->cluster[h->to].name, "state", state[h->state],
+				       "ordered", h->ordered, "policy", spx_policy_name(h->policy),
+				       "window", (int)h->window, "on_lost",
+				       spx_on_lost_name(h->on_lost)));
 	}
 	return json_pack("{s:o}", "chains", all);
 }
@@ -143,19 +156,54 @@ describe_log(uint32_t first)
 
 /* ---- methods ---- */
 
-enum { STATUS, CHAINS, LOG, DRAIN, STOP };
+enum { STATUS, CHAINS, LOG, DRAIN, STOP, CHAIN, CLUSTER };
 
 static const struct rd_rpc_param log_params[] = {
 	{"first", RD_RPC_UINT, false, 0, UINT32_MAX, NULL, "number of the first line"}};
 static const struct rd_rpc_param drain_params[] = {
 	{"on", RD_RPC_BOOL, false, 0, 0, NULL, "false: take it back"}};
+static const struct rd_rpc_param chain_params[] = {
+	{"ops", RD_RPC_STRING, true, 0, 1023, NULL, "as spx_chain_ops() reads them"}};
+static const struct rd_rpc_param cluster_params[] = {
+	{"name", RD_RPC_STRING, true, 0, SPX_NAME_MAX - 1, NULL, "a stage of the pipeline"},
+	{"on", RD_RPC_BOOL, true, 0, 0, NULL, "start it, or stop it"}};
 static const struct rd_rpc_method methods[] = {
 	{"status", NULL, 0, NULL, STATUS, "units, slots and roles of this cluster"},
-	{"chains", NULL, 0, NULL, CHAINS, "chains of the configuration"},
+	{"chains", NULL, 0, NULL, CHAINS, "chains, as all units have agreed"},
 	{"log", log_params, 1, NULL, LOG, "what was said lately"},
 	{"drain", drain_params, 1, NULL, DRAIN, "empty this unit: its roles go to spares"},
-	{"stop", NULL, 0, NULL, STOP, "end this cluster"},
+	{"stop", NULL, 0, NULL, STOP, "end this cluster, or all of the pipeline"},
+	{"chain", chain_params, 1, NULL, CHAIN, "change chains; answers when it is agreed on"},
+	{"cluster", cluster_params, 2, NULL, CLUSTER, "start or stop a cluster; likewise"},
 };
+
+/* Whom spd_ctl_asked() answers. */
+static struct rd_rpc_conn *asker;
+
+void
+spd_ctl_asked(bool ok, const char *why)
+{
+	if (asker && ok)
+		rd_rpc_result(asker, json_object());
+	else if (asker)
+		rd_rpc_error(asker, RD_RPC_STATE, "%s", why);
+	asker = NULL;
+}
+
+static void
+ask_for(struct rd_rpc_conn *c, const struct rd_rpc_call *call, uint64_t now_ns)
+{
+	bool cluster = call->method->id == CLUSTER;
+	char why[SPX_TEXT_MAX];
+
+	if (!spd_feed_ask(call->text[0], cluster && call->number[1], cluster, why, now_ns)) {
+		rd_rpc_error(c, RD_RPC_STATE, "%s", why);
+		return;
+	}
+	spd_say("an operator asks: %s %s%s", cluster ? "cluster" : "chain", call->text[0],
+		!cluster ? "" : call->number[1] ? " on" : " off");
+	asker = c;
+}
 
 static void
 answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
@@ -183,6 +231,10 @@ answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
 						  ? "empties this unit"
 						  : "takes this unit back");
 		rd_rpc_result(c, json_object());
+		break;
+	case CHAIN:
+	case CLUSTER:
+		ask_for(c, call, now);
 		break;
 	case STOP:
 		spd_log("an operator ends the cluster");
@@ -285,27 +337,19 @@ take_client(void)
 static void
 lose_client(struct client *c)
 {
+	if (asker == &c->conn)
+		asker = NULL;
 	rd_rpc_fini(&c->conn);
 	close(c->fd);
 	c->fd = -1;
 }
 
 static void
-serve_client(struct client *c)
+write_answers(struct client *c)
 {
-	size_t room, len;
-	char *at = rd_rpc_room(&c->conn, &room);
 	const char *out;
+	size_t len;
 
-	if (room) {
-		ssize_t n = recv(c->fd, at, room, MSG_DONTWAIT);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			lose_client(c);
-			return;
-		}
-		if (n > 0)
-			rd_rpc_input(&c->conn, (size_t)n);
-	}
 	while ((out = rd_rpc_output(&c->conn, &len))) {
 		ssize_t n = send(c->fd, out, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -318,6 +362,24 @@ serve_client(struct client *c)
 	}
 	if (rd_rpc_closing(&c->conn))
 		lose_client(c);
+}
+
+static void
+serve_client(struct client *c)
+{
+	size_t room;
+	char *at = rd_rpc_room(&c->conn, &room);
+
+	if (room) {
+		ssize_t n = recv(c->fd, at, room, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			lose_client(c);
+			return;
+		}
+		if (n > 0)
+			rd_rpc_input(&c->conn, (size_t)n);
+	}
+	write_answers(c);
 }
 
 nfds_t

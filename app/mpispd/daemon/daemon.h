@@ -5,6 +5,9 @@
  *   node.c	lib/sp's node of this unit: its journal, views, leases
  *   procs.c	the processes of this unit: started, watched, stopped, ended
  *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
+ *   feed.c	the same of processes of a pipeline (spx/feed.h); their addresses
+ *   pipeline.c what is agreed on as a view of lib/spx, and changes of it
+ *   program.c  whether processes run the same program
  *   ctl.c	the control socket: JSON-RPC for mpispctl
  *   log.c	what is said, and kept for mpispctl
  *
@@ -18,6 +21,7 @@
 #include "spd/wire.h"
 
 #include "sp/node.h"
+#include "spx/feed.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -37,7 +41,27 @@ struct spd_proc {
 	uint64_t epoch_told;
 	uint32_t role_told;
 	uint64_t begun_ns;
+	uint8_t pool;
+	uint64_t program; /* hash of what it runs; 0: not known */
+	/* Of a pipeline: fd is a stream of spx/feed.h.  fresh: it is to be announced; behind: it
+	 * has not got the newest view. */
+	bool feed, fresh, told_id, behind;
+	uint8_t *in;
+	size_t in_len;
 };
+
+/* Facts that all agree on: pipeline.c. */
+enum {
+	SPD_FACT_CHAIN = 0,
+	SPD_FACT_STARTED = SPX_CHAINS_MAX,
+	SPD_FACT_PROGRAM,
+	SPD_FACTS = SPD_FACT_PROGRAM + SP_POOLS_MAX
+};
+_Static_assert(SPD_FACTS <= SP_FACTS_MAX, "an index has 8 bits");
+
+/* Processes of lib/spx count from 1. */
+#define SPD_ID_OF_SLOT(slot) ((slot) + 1u)
+#define SPD_SLOT_OF_ID(id)   ((id)-1u)
 
 /* Where who plays a role can be reached in an epoch. */
 struct spd_card {
@@ -59,7 +83,8 @@ struct spd {
 	const char *file;
 	uint32_t me; /* number of the unit */
 	const struct spd_cluster *cluster;
-	uint32_t unit; /* its index there */
+	struct spd_group group;
+	uint32_t unit; /* its number in the group */
 	char socket[108];
 	bool anew;
 
@@ -82,7 +107,8 @@ struct spd {
 	bool *started;	       /* [slots of view 1] */
 	bool *left;	       /* [slots_max] finished */
 	struct spd_card *card; /* [roles] */
-	uint64_t want_ns;      /* when to ask for cards that have not come; BASE_NEVER_NS: not */
+	char (*door)[SPX_ADDRESS_MAX]; /* [slots_max] of processes of a pipeline; "": not known */
+	uint64_t want_ns; /* when to ask for cards that have not come; BASE_NEVER_NS: not */
 
 	bool ending;
 	int status;
@@ -100,6 +126,8 @@ struct spd_line {
 	char text[SPD_LOG_TEXT];
 };
 void spd_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* ... and by all units of the group. */
+void spd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Line `number`, counted from 1; NULL: not kept any more, or not there yet. */
 const struct spd_line *spd_log_line(uint64_t number);
 uint64_t spd_log_last(void);
@@ -111,7 +139,7 @@ void spd_net_read(uint64_t now_ns);
 /* To a unit of any cluster; a block that finds no room is dropped, and counted. */
 void spd_net_send(uint32_t unit, const void *bytes, size_t len);
 void spd_net_note(uint32_t unit, const struct spd_note *n);
-/* To all other units of this cluster. */
+/* To all other units of the group. */
 void spd_net_cluster(const struct spd_note *n);
 /* Says that we are up; begins when all are.  When to call again. */
 uint64_t spd_net_greet(uint64_t now_ns);
@@ -126,7 +154,7 @@ const struct sp_view *spd_view(void); /* NULL: has not begun */
 
 /* --- procs.c */
 /* For a slot of view 1, or as a spare (slot SP_NONE).  false: said why. */
-bool spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns);
+bool spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns);
 struct spd_proc *spd_proc_of_slot(uint32_t slot);
 void spd_proc_signal(int sig); /* all of them */
 void spd_proc_kill(struct spd_proc *p);
@@ -140,6 +168,8 @@ nfds_t spd_procs_fds(struct pollfd *fd);
 void spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
 /* "rank 2 (slot 5)"; good until the next call. */
 const char *spd_proc_name(const struct spd_proc *p);
+/* "rank 2 of filter", "I/O process 0 behind filter"; likewise. */
+const char *spd_role_name(uint32_t role);
 
 /* --- talk.c */
 void spd_talk_read(struct spd_proc *p, uint64_t now_ns);
@@ -150,6 +180,37 @@ void spd_card_came(const struct spd_note *n, uint64_t now_ns);
 void spd_card_wanted(uint32_t unit, uint64_t epoch);
 /* Cards that have not come are asked for.  When to call again. */
 uint64_t spd_card_turn(uint64_t now_ns);
+
+/* --- feed.c */
+/* Who it is, as soon as it has a slot. */
+void spd_feed_begin(struct spd_proc *p);
+void spd_feed_end(struct spd_proc *p);
+void spd_feed_read(struct spd_proc *p, uint64_t now_ns);
+void spd_feed_follow(const struct sp_view *v, uint64_t now_ns);
+/* Ends all, if all is done. */
+void spd_feed_done(void);
+void spd_door_came(uint32_t slot, const char *text);
+void spd_doors_wanted(uint32_t unit);
+/* When to call again. */
+uint64_t spd_feed_turn(uint64_t now_ns);
+/* An operator's: chains as spx_chain_ops() says, or a cluster on or off.  true: spd_ctl_asked()
+ * follows. */
+bool spd_feed_ask(const char *what, bool on, bool cluster, char why[SPX_TEXT_MAX], uint64_t now_ns);
+
+/* --- pipeline.c */
+const struct sp_fact *spd_pipeline_facts(void);
+struct spx_view *spd_pipeline_tables(void); /* NULL: out of memory */
+bool spd_pipeline_view(const struct sp_view *v, struct spx_view *x);
+bool spd_pipeline_fits(void *user, const struct sp_view *plan);
+bool spd_pipeline_chain(const char *ops, size_t len, char why[SPX_TEXT_MAX], uint64_t now_ns);
+bool spd_pipeline_cluster(const char *name, bool on, char why[SPX_TEXT_MAX], uint64_t now_ns);
+/* If this daemon is master: who is complete, who is lost. */
+void spd_pipeline_lead(const struct sp_view *v, const struct spx_view *x, uint64_t now_ns);
+bool spd_pipeline_is_done(const struct sp_view *v, const struct spx_view *x);
+
+/* --- program.c */
+/* false: it is refused and ended. */
+bool spd_program_fits(struct spd_proc *p, uint64_t now_ns);
 
 /* --- main.c */
 /* All is over here: processes end, then the daemon. */
@@ -162,5 +223,7 @@ bool spd_ctl_open(char why[SPD_WHY]);
 void spd_ctl_close(void);
 nfds_t spd_ctl_fds(struct pollfd *fd);
 void spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
+/* What spd_feed_ask() was asked for is agreed on, or not: why. */
+void spd_ctl_asked(bool ok, const char *why);
 
 #endif

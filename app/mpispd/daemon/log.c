@@ -8,20 +8,42 @@
 static struct spd_line line[SPD_LOG_LINES];
 static uint64_t last;
 
-void
-spd_log(const char *fmt, ...)
+static const char *keep_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
+static const char *
+keep_line(const char *fmt, va_list ap)
 {
 	struct spd_line *l = &line[++last % SPD_LOG_LINES];
 	struct timespec ts;
-	va_list ap;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	l->number = last;
 	l->at_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-	va_start(ap, fmt);
 	vsnprintf(l->text, sizeof l->text, fmt, ap);
-	va_end(ap);
 	fprintf(stderr, "mpispd %s: %s\n", spd.conf ? spd.conf->unit[spd.me].name : "", l->text);
+	return l->text;
+}
+
+void
+spd_log(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	keep_line(fmt, ap);
+	va_end(ap);
+}
+
+void
+spd_say(const char *fmt, ...)
+{
+	struct spd_note n = {.type = SPD_NOTE_SAID, .cluster = spd.conf->unit[spd.me].cluster};
+	va_list ap;
+
+	va_start(ap, fmt);
+	snprintf(n.text, sizeof n.text, "%s", keep_line(fmt, ap));
+	va_end(ap);
+	spd_net_cluster(&n);
 }
 
 const struct spd_line *

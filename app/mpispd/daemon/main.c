@@ -79,6 +79,10 @@ spd_slot_left(uint32_t slot)
 	if (!v || slot >= v->l.slots_max)
 		return;
 	spd.left[slot] = true;
+	if (spd.group.pipeline) {
+		spd_feed_done();
+		return;
+	}
 	if (spd.ending || left_too_early(v) || !all_have_left(v))
 		return;
 	spd_log("cluster %s has finished", spd.cluster->name);
@@ -94,11 +98,16 @@ follow_view(uint64_t now_ns)
 		const struct sp_view *v = spd_view();
 		spd.view_is_new = false;
 		if (v->over) {
-			spd_log("cluster %s is over: %s", spd.cluster->name, sp_why_text(v->over));
+			spd_log("%s is over: %s", spd.group.pipeline ? "the pipeline" : "the cluster",
+				sp_why_text(v->over));
 			spd_end(v->over == SP_WHY_OPERATOR ? 0 : 1, v->over, sp_why_text(v->over));
 			return;
 		}
 		spd_procs_follow(v, now_ns);
+		if (spd.group.pipeline) {
+			spd_feed_follow(v, now_ns);
+			continue;
+		}
 		if (left_too_early(v))
 			return;
 		spd_talk_follow(v, now_ns);
@@ -162,7 +171,7 @@ turn_daemon(struct pollfd *fd)
 
 	spd_node_turn(now);
 	follow_view(now);
-	until = base_min_ns(until, spd_card_turn(now));
+	until = base_min_ns(until, spd.group.pipeline ? spd_feed_turn(now) : spd_card_turn(now));
 	until = base_min_ns(until, spd_node_expiry_ns());
 	(void)datagram_progress(spd.net);
 	until = base_min_ns(until, net_expiry_ns(now));
@@ -233,8 +242,9 @@ check_conf_file(const char *file)
 		printf("note: %s\n", why);
 	for (uint32_t i = 0; i < c->nclusters; i++) {
 		const struct spd_cluster *k = &c->cluster[i];
-		printf("cluster %s: %u ranks, %u + %u I/O processes, %u spares on %u units\n",
-		       k->name, k->compute, k->in, k->out, k->spares, k->units);
+		printf("cluster %s: %u ranks, %u + %u I/O processes, %u spares on %u units%s\n",
+		       k->name, k->compute, k->in, k->out, k->spares, k->units,
+		       k->later ? "; starts later" : "");
 	}
 	printf("%s can work\n", file);
 	spd_conf_free(c);
@@ -258,7 +268,11 @@ find_me(const char *name)
 		return false;
 	}
 	spd.cluster = &spd.conf->cluster[spd.conf->unit[spd.me].cluster];
-	spd.unit = spd.conf->unit[spd.me].index;
+	if (!spd_group_make(spd.conf, spd.conf->unit[spd.me].cluster, &spd.group)) {
+		fprintf(stderr, "mpispd: out of memory\n");
+		return false;
+	}
+	spd.unit = spd_group_unit(&spd.group, spd.me);
 	return true;
 }
 
@@ -319,6 +333,7 @@ main(int argc, char **argv)
 			 spd.conf->unit[spd.me].name);
 	watch_daemon_signals();
 	int status = run_daemon();
+	spd_group_free(&spd.group);
 	spd_conf_free(spd.conf);
 	return status;
 }

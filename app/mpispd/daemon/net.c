@@ -123,14 +123,19 @@ spd_net_note(uint32_t unit, const struct spd_note *n)
 void
 spd_net_cluster(const struct spd_note *n)
 {
-	const struct spd_cluster *k = spd.cluster;
-
-	for (uint32_t u = k->first; u < k->first + k->units; u++)
-		if (u != spd.me)
-			spd_net_note(u, n);
+	for (uint32_t u = 0; u < spd.group.units; u++)
+		if (spd.group.unit[u] != spd.me)
+			spd_net_note(spd.group.unit[u], n);
 }
 
 /* ---- beginning together ---- */
+
+/* The others wait for it, unless its cluster starts later. */
+static bool
+is_needed(uint32_t unit)
+{
+	return !spd.conf->cluster[spd.conf->unit[unit].cluster].later;
+}
 
 static enum spd_here
 state_of_start(void)
@@ -138,7 +143,7 @@ state_of_start(void)
 	if (spd.node)
 		return SPD_HERE_RUNS;
 	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		if (u != spd.me && !spd.peer[u].heard)
+		if (u != spd.me && is_needed(u) && !spd.peer[u].heard)
 			return SPD_HERE_WAITS;
 	return SPD_HERE_ALL;
 }
@@ -208,7 +213,7 @@ name_missing(void)
 	size_t at = 0;
 
 	for (uint32_t u = 0; u < spd.conf->nunits && at < sizeof text - 1; u++)
-		if (u != spd.me && !spd.peer[u].heard)
+		if (u != spd.me && is_needed(u) && !spd.peer[u].heard)
 			at += (size_t)snprintf(text + at, sizeof text - at, " %s",
 					       spd.conf->unit[u].name);
 	spd_log("%u s are over; these units are not up:%s (do their daemons run, at these "
@@ -226,7 +231,7 @@ spd_net_greet(uint64_t now_ns)
 	if (now_ns < spd.hello_ns)
 		return spd.hello_ns;
 	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		all &= u == spd.me || (spd.peer[u].heard && spd.peer[u].here >= SPD_HERE_ALL);
+		all &= u == spd.me || !is_needed(u) || (spd.peer[u].heard && spd.peer[u].here >= SPD_HERE_ALL);
 	if (all) {
 		begin_now(now_ns);
 		return BASE_NEVER_NS;
@@ -260,17 +265,28 @@ take_block(uint32_t from, const uint8_t *bytes, size_t len, uint64_t now_ns)
 		hear_here(from, &n, now_ns);
 		return;
 	}
-	if (c->unit[from].cluster != c->unit[spd.me].cluster || !spd.node)
+	uint32_t unit = spd_group_unit(&spd.group, from);
+	if (unit == SP_NONE || !spd.node)
 		return;
 	switch (n.type) {
 	case SPD_NOTE_SP:
-		spd_node_frame(c->unit[from].index, n.body, n.n, now_ns);
+		spd_node_frame(unit, n.body, n.n, now_ns);
 		break;
 	case SPD_NOTE_CARD:
 		spd_card_came(&n, now_ns);
 		break;
 	case SPD_NOTE_WANT:
-		spd_card_wanted(from, n.epoch);
+		if (spd.group.pipeline)
+			spd_doors_wanted(from);
+		else
+			spd_card_wanted(from, n.epoch);
+		break;
+	case SPD_NOTE_DOOR:
+		if (spd.group.pipeline)
+			spd_door_came(n.slot, n.text);
+		break;
+	case SPD_NOTE_SAID:
+		spd_log("%s: %s", c->unit[from].name, n.text);
 		break;
 	case SPD_NOTE_LEFT:
 		spd_slot_left(n.slot);

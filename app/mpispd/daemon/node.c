@@ -185,7 +185,7 @@ mail_frame(void *user, uint32_t to, const void *frame, size_t len)
 	}
 	bytes[0] = SPD_NOTE_SP;
 	memcpy(bytes + 1, frame, len);
-	spd_net_send(spd.cluster->first + to, bytes, len + 1);
+	spd_net_send(spd.group.unit[to], bytes, len + 1);
 }
 
 static void
@@ -216,10 +216,16 @@ kill_hanging(void *user, uint32_t slot)
 }
 
 static void
-start_spare(void *user, uint32_t token)
+start_spare(void *user, uint32_t token, uint8_t pool)
 {
 	(void)user;
-	(void)spd_proc_start(SP_NONE, token, spd_now_ns());
+	(void)spd_proc_start(SP_NONE, token, pool, spd_now_ns());
+}
+
+static const char *
+unit_name(uint32_t unit)
+{
+	return spd.conf->unit[spd.group.unit[unit]].name;
 }
 
 static void
@@ -230,23 +236,25 @@ log_event(void *user, const struct sp_event *e)
 		SP_EVENTS(X)
 #undef X
 	};
-	const struct spd_unit *unit = &spd.conf->unit[spd.cluster->first];
 
 	(void)user;
 	switch (e->kind) {
 	case SP_EVENT_LEAD:
-		spd_log("this daemon is master of cluster %s", spd.cluster->name);
+		if (spd.group.pipeline)
+			spd_log("this daemon is master of the pipeline");
+		else
+			spd_log("this daemon is master of cluster %s", spd.cluster->name);
 		break;
 	case SP_EVENT_NO_SPARE:
-		spd_log("role %u waits for a spare", e->a);
+		spd_log("%s waits for a spare", spd_role_name(e->a));
 		break;
 	case SP_EVENT_FULL:
 		spd_log("a process of unit %s cannot join: the table of slots is full "
 			"(universe.slots_max)",
-			unit[e->a].name);
+			unit_name(e->a));
 		break;
 	case SP_EVENT_CLOCK:
-		spd_log("the clock of unit %s is %u thousandths off", unit[e->a].name, e->b);
+		spd_log("the clock of unit %s is %u thousandths off", unit_name(e->a), e->b);
 		break;
 	case SP_EVENT_PATH:
 		spd_log("slot %u cannot reach slot %u", e->a, e->b);
@@ -271,35 +279,32 @@ static const struct sp_node_ops ops = {.send = mail_frame,
 				       .kill = kill_hanging,
 				       .start = start_spare,
 				       .event = log_event,
+				       .fits = spd_pipeline_fits,
 				       .write = append_journal,
 				       .replace = replace_journal};
 
 /* ---- begin ---- */
 
-static uint32_t
-count_voters(void)
-{
-	uint32_t n = spd.cluster->units < spd.conf->voters ? spd.cluster->units : spd.conf->voters;
-
-	return n % 2 ? n : n - 1; /* of an even number one more death stops all */
-}
-
 static struct sp_node_conf
 describe_node(uint32_t life)
 {
 	const struct spd_conf *c = spd.conf;
-	const struct spd_cluster *k = spd.cluster;
+	const struct spd_group *g = &spd.group;
 	uint64_t seed = 1;
 
 	(void)getrandom(&seed, sizeof seed, 0);
 	uint32_t heartbeat = c->beat_ms / 2 ? c->beat_ms / 2 : 1;
 	return (struct sp_node_conf){
-		.cluster = c->unit[spd.me].cluster + 1u,
+		.cluster = g->cluster[0] + 1u,
 		.me = spd.unit,
-		.voters = count_voters(),
-		.limits = {spd_roles(k), c->slots_max, k->units},
-		.unit_of = k->unit_of,
-		.slots = spd_roles(k) + k->spares,
+		.voters = g->voters,
+		.limits = {g->roles, c->slots_max, g->units, SPD_FACTS},
+		.unit_of = g->unit_of,
+		.slots = g->slots,
+		.pool_of = g->pool_of,
+		.off = g->off,
+		.cold = g->cold,
+		.fact = spd_pipeline_facts(),
 		.incarnation = life,
 		.beat_ns = c->beat_ms * BASE_MS_NS,
 		.missed = c->missed,
@@ -331,7 +336,6 @@ make_node(const void *journal, size_t len, uint64_t now_ns, char why[SPD_WHY])
 bool
 spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 {
-	const struct spd_cluster *k = spd.cluster;
 	size_t len = 0;
 
 	if (mkdir(spd.conf->state, 0700) != 0 && errno != EEXIST) {
@@ -349,10 +353,11 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 	spd.node_conf = describe_node(life);
 	spd.started = calloc(spd.node_conf.slots, sizeof *spd.started);
 	spd.left = calloc(spd.conf->slots_max, sizeof *spd.left);
-	spd.card = calloc(spd_roles(k), sizeof *spd.card);
+	spd.card = calloc(spd.group.roles, sizeof *spd.card);
+	spd.door = calloc(spd.conf->slots_max, sizeof *spd.door);
 	bool voter = spd.unit < spd.node_conf.voters;
 	void *journal = voter ? read_journal(&len) : NULL;
-	if (!spd.started || !spd.left || !spd.card || (voter && !journal)) {
+	if (!spd.started || !spd.left || !spd.card || !spd.door || (voter && !journal)) {
 		snprintf(why, SPD_WHY, "the journal in %s cannot be read: %s", spd.conf->state,
 			 strerror(errno));
 		free(journal);
@@ -363,8 +368,9 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 	bool ok = make_node(journal, len, now_ns, why);
 	free(journal);
 	if (ok)
-		spd_log("life %u of unit %s of cluster %s; %s", life, spd.conf->unit[spd.me].name,
-			k->name, voter ? "votes" : "does not vote");
+		spd_log("life %u of unit %s of cluster %s; %s", life,
+			spd.conf->unit[spd.me].name, spd.cluster->name,
+			voter ? "votes" : "does not vote");
 	return ok;
 }
 
@@ -381,7 +387,7 @@ spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_ns)
 {
 	if (!sp_node_on_frame(spd.node, unit, frame, len, now_ns))
 		spd_log("a malformed frame of unit %s",
-			spd.conf->unit[spd.cluster->first + unit].name);
+			unit_name(unit));
 }
 
 static void
@@ -429,6 +435,7 @@ spd_node_end(bool forget)
 	free(spd.started);
 	free(spd.left);
 	free(spd.card);
+	free(spd.door);
 	if (journal_fd >= 0)
 		close(journal_fd);
 	if (forget)

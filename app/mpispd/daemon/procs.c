@@ -39,25 +39,56 @@ role_of(const struct spd_proc *p)
 }
 
 const char *
+spd_role_name(uint32_t role)
+{
+	static char text[80];
+	uint32_t k = spd_group_cluster_of(&spd.group, role), i = role - spd.group.role0[k];
+	const struct spd_cluster *c = &spd.conf->cluster[k];
+
+	if (i < c->compute)
+		snprintf(text, sizeof text, "rank %u of %s", i, c->name);
+	else if (i < c->compute + c->in)
+		snprintf(text, sizeof text, "I/O process %u before %s", i - c->compute, c->name);
+	else
+		snprintf(text, sizeof text, "I/O process %u behind %s", i - c->compute - c->in,
+			 c->name);
+	return text;
+}
+
+const char *
 spd_proc_name(const struct spd_proc *p)
 {
-	static char text[96];
+	static char text[128];
 	uint32_t role = role_of(p);
 
-	if (role != SP_NONE && role < spd.cluster->compute)
-		snprintf(text, sizeof text, "rank %u (slot %u, pid %d)", role, p->slot, (int)p->pid);
-	else if (role != SP_NONE)
-		snprintf(text, sizeof text, "I/O process %u (slot %u, pid %d)",
-			 role - spd.cluster->compute, p->slot, (int)p->pid);
+	if (role != SP_NONE)
+		snprintf(text, sizeof text, "%s (slot %u, pid %d)", spd_role_name(role), p->slot,
+			 (int)p->pid);
 	else
-		snprintf(text, sizeof text, "spare (pid %d)", (int)p->pid);
+		snprintf(text, sizeof text, "spare of %s (pid %d)", spd.cluster->name, (int)p->pid);
 	return text;
 }
 
 /* ---- start ---- */
 
+static char *const *
+words_of_pool(uint8_t pool)
+{
+	static char beside[4096], *ready_made[] = {beside, NULL};
+	ssize_t n;
+
+	if (pool != SPD_POOL(spd.conf->unit[spd.me].cluster, true))
+		return spd.cluster->program;
+	if (spd.cluster->io[0])
+		return spd.cluster->io;
+	n = readlink("/proc/self/exe", beside, sizeof beside - sizeof "mpisp-io");
+	char *slash = n > 0 ? memrchr(beside, '/', (size_t)n) : NULL;
+	memcpy(slash ? slash + 1 : beside, "mpisp-io", sizeof "mpisp-io");
+	return ready_made;
+}
+
 static _Noreturn void
-become_program(int fd)
+become_program(int fd, char *const *words)
 {
 	const struct spd_cluster *k = spd.cluster;
 	char number[16];
@@ -72,16 +103,16 @@ become_program(int fd)
 		dup2(null, STDIN_FILENO);
 	int kept = fcntl(fd, F_DUPFD, 3); /* without FD_CLOEXEC */
 	snprintf(number, sizeof number, "%d", kept);
-	setenv(SP_CLIENT_ENV, number, 1);
+	setenv(spd.group.pipeline ? "LIBMPI_SPX_FEED" : SP_CLIENT_ENV, number, 1);
 	if (k->wdir && chdir(k->wdir) != 0) {
 		fprintf(stderr, "mpispd: clusters.%s.wdir: %s: %s\n", k->name, k->wdir,
 			strerror(errno));
 		_exit(126);
 	}
-	execvp(k->program[0], k->program);
+	execvp(words[0], words);
 	int err = errno;
-	fprintf(stderr, "mpispd: clusters.%s.program: %s: %s\n", k->name, k->program[0],
-		strerror(err));
+	fprintf(stderr, "mpispd: clusters.%s.%s: %s: %s\n", k->name,
+		words == k->program ? "program" : "io", words[0], strerror(err));
 	_exit(err == ENOENT ? 127 : 126);
 }
 
@@ -95,12 +126,14 @@ free_place(void)
 }
 
 bool
-spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns)
+spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns)
 {
 	struct spd_proc *p = free_place();
-	int ends[2], bytes = SOCK_BYTES;
+	int ends[2], bytes = SOCK_BYTES, how = spd.group.pipeline ? SOCK_STREAM
+								  : SOCK_SEQPACKET | SOCK_NONBLOCK;
+	char *const *words = words_of_pool(pool);
 
-	if (!p || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+	if (!p || socketpair(AF_UNIX, how | SOCK_CLOEXEC, 0, ends) != 0) {
 		spd_log("a process cannot be started: %s", p ? strerror(errno) : "too many");
 		return false;
 	}
@@ -109,7 +142,7 @@ spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns)
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0)
-		become_program(ends[1]);
+		become_program(ends[1], words);
 	close(ends[1]);
 	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (pidfd < 0) {
@@ -128,7 +161,12 @@ spd_proc_start(uint32_t slot, uint32_t token, uint64_t now_ns)
 			       .token = token,
 			       .slot = slot,
 			       .role_told = SP_NONE,
-			       .begun_ns = now_ns};
+			       .begun_ns = now_ns,
+			       .pool = pool,
+			       .feed = spd.group.pipeline,
+			       .fresh = spd.group.pipeline && slot == SP_NONE};
+	if (p->feed)
+		spd_feed_begin(p);
 	if (spd.fenced)
 		kill(pid, SIGSTOP);
 	return true;
@@ -169,8 +207,14 @@ spd_procs_end(int why, const char *text)
 	spd_proc_signal(SIGCONT);
 	for (uint32_t i = 0; i < spd.nproc; i++) {
 		struct spd_proc *p = &spd.proc[i];
-		if (!p->pid || p->left)
+		if (!p->pid || (p->left && !p->feed))
 			continue;
+		if (p->feed) {
+			spd_feed_end(p);
+			if (!p->hello || spd.status)
+				kill(p->pid, SIGTERM);
+			continue;
+		}
 		spd_talk_end(p, (uint32_t)why, text);
 		if (!p->hello || p->role_told == SP_NONE || spd.status)
 			kill(p->pid, SIGTERM);
@@ -183,7 +227,13 @@ say_end(const struct spd_proc *p, const siginfo_t *how)
 {
 	bool by_signal = how->si_code != CLD_EXITED;
 
-	if (by_signal)
+	if (by_signal && p->feed)
+		spd_say("%s died: signal %d, %s", spd_proc_name(p), how->si_status,
+			strsignal(how->si_status));
+	else if (p->feed)
+		spd_say("%s died: status %d%s", spd_proc_name(p), how->si_status,
+			p->hello ? "" : ", and did not come to MPI_Init under a pipeline");
+	else if (by_signal)
 		spd_log("%s was ended by signal %d, %s", spd_proc_name(p), how->si_status,
 			strsignal(how->si_status));
 	else if (how->si_status == 0 && p->hello)
@@ -222,17 +272,24 @@ static void
 proc_over(struct spd_proc *p, const siginfo_t *how, uint64_t now_ns)
 {
 	struct spd_proc was = *p;
-	bool well = was.left && how->si_code == CLD_EXITED && how->si_status == 0;
+	bool well = (was.left || (was.feed && spd.ending)) && how->si_code == CLD_EXITED &&
+		    how->si_status == 0;
 
 	if (!well && !spd.ending && !was.killed)
 		say_end(p, how);
-	if (was.left && !well && how->si_code == CLD_EXITED && !spd.status)
+	if ((was.left || (was.feed && spd.ending)) && !well && how->si_code == CLD_EXITED &&
+	    !spd.status) {
 		spd.status = how->si_status;
+		if (was.feed)
+			spd_log("%s ended with status %d", spd_proc_name(p), how->si_status);
+	}
 	close(p->pidfd);
 	if (p->fd >= 0)
 		close(p->fd);
+	free(p->in);
+	p->in = NULL;
 	p->pid = 0;
-	if (was.left || spd.ending || is_no_good(&was, how))
+	if ((was.left && !was.feed) || spd.ending || is_no_good(&was, how))
 		return;
 	if (was.slot != SP_NONE)
 		sp_node_died(spd.node, was.slot, SP_WHY_EXIT, now_ns);
@@ -273,6 +330,22 @@ say_takeovers(const struct sp_view *v)
 	known = v->slots;
 }
 
+/* Units that went or came. */
+static void
+say_units(const struct sp_view *v)
+{
+	static bool down[SPD_UNITS_MAX], known;
+
+	for (uint32_t u = 0; u < v->l.units; u++) {
+		const char *name = spd.conf->unit[spd.group.unit[u]].name;
+		if (known && v->unit[u].down != down[u])
+			spd_log("unit %s is %s in view %llu", name, v->unit[u].down ? "down" : "up",
+				(unsigned long long)v->number);
+		down[u] = v->unit[u].down;
+	}
+	known = true;
+}
+
 void
 spd_procs_follow(const struct sp_view *v, uint64_t now_ns)
 {
@@ -292,10 +365,15 @@ spd_procs_follow(const struct sp_view *v, uint64_t now_ns)
 			continue;
 		spd.started[s] = true;
 		/* Those of a life before are dead already. */
-		if (of->state != SP_SLOT_DEAD && !spd_proc_start(s, 0, now_ns))
+		if (of->state != SP_SLOT_DEAD && !spd_proc_start(s, 0, of->pool, now_ns))
 			sp_node_died(spd.node, s, SP_WHY_EXIT, now_ns);
 	}
-	say_takeovers(v);
+	for (uint32_t i = 0; i < spd.nproc; i++)
+		if (spd.proc[i].pid && spd.proc[i].program && !spd.proc[i].killed)
+			(void)spd_program_fits(&spd.proc[i], now_ns);
+	say_units(v);
+	if (!spd.group.pipeline)
+		say_takeovers(v);
 }
 
 /* ---- the loop ---- */
@@ -311,6 +389,15 @@ spd_procs_fds(struct pollfd *fd)
 	return 2 * spd.nproc;
 }
 
+static void
+hear_process(struct spd_proc *p, uint64_t now_ns)
+{
+	if (p->feed)
+		spd_feed_read(p, now_ns);
+	else
+		spd_talk_read(p, now_ns);
+}
+
 void
 spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns)
 {
@@ -318,13 +405,13 @@ spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns)
 		struct spd_proc *p = &spd.proc[i];
 		/* What it said comes before its end. */
 		if (fd[2 * i + 1].revents && p->pid && p->fd == fd[2 * i + 1].fd)
-			spd_talk_read(p, now_ns);
+			hear_process(p, now_ns);
 		siginfo_t how = {0};
 		if (!fd[2 * i].revents || !p->pid || p->pidfd != fd[2 * i].fd ||
 		    waitid(P_PIDFD, (id_t)p->pidfd, &how, WEXITED | WNOHANG) != 0 || !how.si_pid)
 			continue;
 		if (p->fd >= 0)
-			spd_talk_read(p, now_ns);
+			hear_process(p, now_ns);
 		proc_over(p, &how, now_ns);
 	}
 }

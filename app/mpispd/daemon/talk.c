@@ -72,7 +72,7 @@ roles_of_view(const struct sp_view *v)
 		if (s == SP_NONE)
 			continue;
 		role[r].unit = v->slot[s].unit;
-		role[r].ip = spd.ip[spd.cluster->first + v->slot[s].unit];
+		role[r].ip = spd.ip[spd.group.unit[v->slot[s].unit]];
 	}
 	return role;
 }
@@ -219,6 +219,8 @@ hear_hello(struct spd_proc *p, uint64_t now_ns)
 		return;
 	p->hello = true;
 	spd.early = 0;
+	if (!spd_program_fits(p, now_ns))
+		return;
 	snprintf(m.text, sizeof m.text, "%s", spd.cluster->name);
 	snprintf(m.unit, sizeof m.unit, "%s", spd.conf->unit[spd.me].name);
 	tell_process(p, &m, NULL);

@@ -39,6 +39,13 @@ spd_note_write(const struct spd_note *n, void *bytes)
 		base_write_be32(&w, n->status);
 		base_write_bytes(&w, n->text, len);
 		break;
+	case SPD_NOTE_DOOR:
+		base_write_be32(&w, n->slot);
+		base_write_bytes(&w, n->text, len);
+		break;
+	case SPD_NOTE_SAID:
+		base_write_bytes(&w, n->text, len);
+		break;
 	}
 	return base_writer_ok(&w) ? base_writer_len(&w) : 0;
 }
@@ -50,6 +57,16 @@ parse_rest(struct spd_note *n, struct base_reader *r, size_t most)
 	n->n = (uint32_t)base_reader_left(r);
 	n->body = base_read_bytes(r, n->n);
 	return base_reader_ok(r) && n->n <= most;
+}
+
+static bool
+parse_note_text(struct spd_note *n, struct base_reader *r)
+{
+	if (!parse_rest(n, r, sizeof n->text - 1) || (n->n && memchr(n->body, '\0', n->n)))
+		return false;
+	if (n->n)
+		memcpy(n->text, n->body, n->n);
+	return true;
 }
 
 static bool
@@ -79,11 +96,12 @@ parse_note_body(struct spd_note *n, struct base_reader *r)
 		return true;
 	case SPD_NOTE_ABORT:
 		n->status = base_read_be32(r);
-		if (!parse_rest(n, r, sizeof n->text - 1) || (n->n && memchr(n->body, '\0', n->n)))
-			return false;
-		if (n->n)
-			memcpy(n->text, n->body, n->n);
-		return true;
+		return parse_note_text(n, r);
+	case SPD_NOTE_DOOR:
+		n->slot = base_read_be32(r);
+		return parse_note_text(n, r);
+	case SPD_NOTE_SAID:
+		return parse_note_text(n, r);
 	}
 	return false;
 }

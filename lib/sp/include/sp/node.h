@@ -23,6 +23,9 @@
  *	    one, all its processes of before are dead.
  * Spares   A unit keeps as many processes as view 1 gives it, if severity says
  *	    restart-as-spare: ops.start(), then sp_node_ready(), then a slot in a view.
+ * Pools    A unit starts processes of a pool that is turned on as spares; roles go to them.
+ * Asking   Any unit may ask for facts and pools (sp_node_ask()).  The master proposes what is
+ *	    asked for, if ops.fits() agrees; who asked goes on until a view shows it, or gives up.
  * Reports  go with every beat until the view shows them, so no master has to remember them.
  * Memory   the caller's, sp_node_footprint(); of voters also lib/quorum's.
  * Units    ns; units, slots and roles are numbers of one cluster.
@@ -37,6 +40,8 @@
 #define SP_STARTS_MAX 64u /* processes of a unit that have no slot yet */
 #define SP_PATHS_MAX  16u /* reports of paths, each for SP_PATH_NS */
 #define SP_PATH_NS    UINT64_C(10000000000)
+#define SP_ASKS_MAX   128u
+#define SP_ASK_NS     UINT64_C(3000000000) /* until an ask is given up */
 
 struct sp_node_conf {
 	uint32_t cluster, me;
@@ -44,6 +49,10 @@ struct sp_node_conf {
 	struct sp_limits limits;
 	const uint16_t *unit_of; /* of slots of view 1: roles, then spares; kept */
 	uint32_t slots;		 /* of view 1 */
+	const uint8_t *pool_of;	 /* of those slots; kept; NULL: 0 */
+	uint64_t off;		 /* bits of pools that are off in view 1 */
+	uint64_t cold;		 /* bits of pools that need no spare: who is started again comes */
+	const struct sp_fact *fact; /* of view 1, limits.facts of them; kept */
 	uint32_t incarnation;	 /* from 1 */
 	uint64_t beat_ns;
 	uint32_t missed;
@@ -89,8 +98,10 @@ struct sp_node_ops {
 	/* End the process of this slot, which gave no sign of life; then sp_node_died(). */
 	void (*kill)(void *user, uint32_t slot);
 	/* Start a process to be a spare; then sp_node_ready() or sp_node_gone(). */
-	void (*start)(void *user, uint32_t token);
+	void (*start)(void *user, uint32_t token, uint8_t pool);
 	void (*event)(void *user, const struct sp_event *e);
+	/* Of the master: facts and pools may become so; NULL: all may. */
+	bool (*fits)(void *user, const struct sp_view *plan);
 	/* The journal of a voter; quorum/quorum.h. */
 	bool (*write)(void *user, const void *bytes, size_t len);
 	bool (*replace)(void *user, const void *bytes, size_t len);
@@ -128,6 +139,16 @@ void sp_node_died(struct sp_node *n, uint32_t slot, enum sp_why why, uint64_t no
 void sp_node_alive(struct sp_node *n, uint32_t slot, uint64_t now_ns);
 void sp_node_ready(struct sp_node *n, uint32_t token, uint64_t now_ns);
 void sp_node_gone(struct sp_node *n, uint32_t token, uint64_t now_ns);
+/* The process of this slot can be reached: view.slot[].ready follows. */
+void sp_node_reached(struct sp_node *n, uint32_t slot, uint64_t now_ns);
+/* A process of that pool is of no use here: none is started again. */
+void sp_node_forgo(struct sp_node *n, uint8_t pool);
+/* SP_OP_FACT, SP_OP_CLAIM, SP_OP_POOL, as sp/view.h says; index: why of the operation.  What is
+ * asked in one turn is agreed on together.  false: SP_ASKS_MAX are under way. */
+bool sp_node_ask(struct sp_node *n, enum sp_op_kind kind, uint8_t index, uint32_t a, uint32_t b,
+		 uint64_t now_ns);
+/* How many are under way, and how many were given up so far. */
+uint32_t sp_node_asks(const struct sp_node *n, uint64_t *given_up);
 /* A process here (slot) cannot reach another. */
 void sp_node_path_down(struct sp_node *n, uint32_t slot, uint32_t other, uint64_t now_ns);
 /* An operator, at any unit: all is to stop, or this unit is to be emptied. */

@@ -7,13 +7,17 @@
  *
  *     view n --sp_view_apply(change with base n)--> view n + 1
  *
+ * Pools    Slots are of kinds: a slot plays roles of its own pool only, as its program is another.
+ *	    A pool may be off: nothing of it runs, and its roles wait until it is on.
+ * Ready    A slot has said that it can be reached.
+ * Facts    are numbers that somebody else gives a meaning; all agree on them as on the rest.
  * Changes  are bytes that the master of the cluster writes and the voters agree on; applying one
  *	    is a function of view and bytes alone, so everybody who applies the same changes has
  *	    the same view.  A change that does not follow from the view is refused whole.
  * Clock    clock_ms adds up what changes say about the time since the one before.  Masters come
  *	    and go with clocks of their own, so it may run late, never early.
  * Memory   the caller's: sp_view_footprint() bytes.
- * Limits   SP_ROLES_MAX, SP_SLOTS_MAX, SP_UNITS_MAX; slots are never freed, so slots_max bounds
+ * Limits   SP_ROLES_MAX, SP_SLOTS_MAX, SP_UNITS_MAX, SP_POOLS_MAX, SP_FACTS_MAX; slots are never freed, so slots_max bounds
  *	    the deaths a run survives.
  * Threads  one owner. */
 #ifndef SP_VIEW_H
@@ -28,6 +32,8 @@
 #define SP_SLOTS_MAX  16384u
 #define SP_UNITS_MAX  256u
 #define SP_FAULTS_MAX 16u
+#define SP_POOLS_MAX  64u
+#define SP_FACTS_MAX  256u
 
 enum sp_slot_state { SP_SLOT_SPARE, SP_SLOT_ROLE, SP_SLOT_DEAD };
 
@@ -59,6 +65,8 @@ struct sp_slot {
 	uint32_t token; /* by which its unit knows it */
 	uint16_t unit;
 	uint8_t state, why;
+	uint8_t pool;
+	bool ready;
 };
 
 struct sp_unit_state {
@@ -66,8 +74,13 @@ struct sp_unit_state {
 	bool down;
 };
 
+struct sp_fact {
+	uint32_t a, b;
+};
+
 struct sp_limits {
 	uint32_t roles, slots_max, units;
+	uint32_t facts;
 };
 
 struct sp_view {
@@ -77,9 +90,11 @@ struct sp_view {
 	uint8_t over;			  /* enum sp_why; SP_WHY_NONE: it goes on */
 	uint32_t faults;		  /* deaths of processes so far */
 	uint64_t fault_ms[SP_FAULTS_MAX]; /* of the last ones, by faults % SP_FAULTS_MAX */
+	uint64_t off;			  /* bits of pools */
 	uint32_t *role;			  /* -> slot; SP_NONE: nobody plays it */
 	struct sp_slot *slot;
 	struct sp_unit_state *unit;
+	struct sp_fact *fact; /* [l.facts] */
 };
 
 size_t sp_view_footprint(const struct sp_limits *l);
@@ -87,6 +102,9 @@ size_t sp_view_footprint(const struct sp_limits *l);
 struct sp_view *sp_view_new(const struct sp_limits *l, void *mem);
 /* View 1: slot r plays role r on unit_of[r], slots behind it are spares: n in all. */
 void sp_view_begin(struct sp_view *v, const uint16_t *unit_of, uint32_t n);
+/* Of view 1: pools of its slots, and so of its roles; which are off; facts, l.facts of them. */
+void sp_view_begin_pools(struct sp_view *v, const uint8_t *pool_of, uint64_t off,
+			 const struct sp_fact *fact);
 /* Of the same limits. */
 void sp_view_copy(struct sp_view *to, const struct sp_view *from);
 bool sp_view_check(const struct sp_view *v, const char **what);
@@ -102,10 +120,14 @@ bool sp_view_read(struct sp_view *v, struct sp_view *scratch, const void *bytes,
 enum sp_op_kind {
 	SP_OP_DEAD = 1, /* slot a, why */
 	SP_OP_GIVE,	/* role a to slot b, a spare */
-	SP_OP_JOIN,	/* a new slot on unit a, token b */
+	SP_OP_JOIN,	/* a new slot on unit a, token b, of pool why */
 	SP_OP_DOWN,	/* unit a, why; its slots are dead before */
 	SP_OP_UP,	/* unit a, incarnation b */
-	SP_OP_END	/* all is over: why */
+	SP_OP_END,	/* all is over: why */
+	SP_OP_READY,	/* slot a */
+	SP_OP_POOL,	/* pool a is on, b: or off; its slots are dead before */
+	SP_OP_FACT,	/* fact number why is a, b */
+	SP_OP_CLAIM	/* ... if it was 0, 0 */
 };
 
 struct sp_op {
@@ -144,6 +166,13 @@ enum sp_applied {
 /* scratch: another view of the same limits.  v changes only with SP_APPLIED. */
 enum sp_applied sp_view_apply(struct sp_view *v, struct sp_view *scratch, const void *bytes,
 			      size_t len);
+
+/* That of the slot which plays the role in view 1. */
+static inline uint8_t
+sp_role_pool(const struct sp_view *v, uint32_t role)
+{
+	return role < v->slots ? v->slot[role].pool : 0;
+}
 
 static inline bool
 sp_slot_lives(const struct sp_view *v, uint32_t slot)

@@ -6,6 +6,8 @@
  * Layout   Units are numbered over all clusters, in the order of "units" of each; so is a cluster's
  *	    part of them.  Ranks go to a cluster's units in blocks; I/O processes and spares one to
  *	    each unit in turn, spares from the last unit on backwards.
+ * Groups   Clusters that agree on one view together: all stages of the pipeline, or one cluster
+ *	    that is none.  A stage is what a chain names, or what has I/O processes.
  * Errors   false, and why[SPD_WHY]: "clusters.filter.compute: 0, but ..."; the first thing that is
  *	    wrong.
  * Memory   malloc; spd_conf_free().  Threads: one owner. */
@@ -37,8 +39,10 @@ struct spd_cluster {
 	uint32_t first, units; /* of struct spd_conf.unit */
 	char *program[SPD_WORDS_MAX + 1];
 	char *wdir; /* NULL: that of the daemon */
-	uint32_t compute, in, out, spares;
-	uint16_t *unit_of; /* [roles + spares]: index of the unit of each */
+	char *io[SPD_WORDS_MAX + 1]; /* its I/O processes; io[0] NULL: mpisp-io */
+	uint32_t compute, in, out, spares, io_spares;
+	bool stage, later;  /* later: an operator starts it */
+	uint16_t *unit_of; /* [spd_slots()]: index of the unit of each: roles, spares, io_spares */
 	enum sp_in_flight in_flight;
 	char relay[SP_NAME_MAX]; /* "" or IPv4:port */
 };
@@ -51,6 +55,7 @@ struct spd_conf {
 	uint32_t beat_ms, missed, hang_s, restart_ms;
 	struct sp_severity severity;
 	enum spd_no_spare no_spare;
+	uint32_t frame_max, room, ahead, stall_ms, missing_ms; /* of a pipeline: spx/spx.h */
 	uint32_t nunits, nclusters, nchains;
 	struct spd_unit unit[SPD_UNITS_MAX];
 	struct spd_cluster cluster[SPD_CLUSTERS_MAX];
@@ -63,6 +68,34 @@ spd_roles(const struct spd_cluster *c)
 {
 	return c->compute + c->in + c->out;
 }
+
+static inline uint32_t
+spd_slots(const struct spd_cluster *c)
+{
+	return spd_roles(c) + c->spares + c->io_spares;
+}
+
+/* Units, clusters: by number in here, with the number in the configuration.  Roles: of each
+ * cluster its ranks, I/O processes before it, behind it; then those of the next one.  Pools
+ * (sp/view.h): SPD_POOL. */
+struct spd_group {
+	bool pipeline;
+	uint32_t clusters, units, roles, slots, voters;
+	uint16_t cluster[SPD_CLUSTERS_MAX], unit[SPD_UNITS_MAX];
+	uint32_t role0[SPD_CLUSTERS_MAX]; /* by number in the configuration: its first role */
+	uint64_t off, cold;		  /* sp/node.h: pools of clusters that start later; of I/O */
+	uint16_t *unit_of;		  /* [slots] of view 1 */
+	uint8_t *pool_of;
+};
+#define SPD_POOL(cluster, io) (2u * (cluster) + ((io) ? 1u : 0u))
+
+/* That of a cluster.  false: out of memory.  Then spd_group_free(). */
+bool spd_group_make(const struct spd_conf *c, uint32_t cluster, struct spd_group *g);
+void spd_group_free(struct spd_group *g);
+/* Number in the group, or SP_NONE. */
+uint32_t spd_group_unit(const struct spd_group *g, uint32_t unit);
+/* Number in the configuration of the cluster that a role is of. */
+uint32_t spd_group_cluster_of(const struct spd_group *g, uint32_t role);
 
 /* NULL: why.  name stands for the file in why. */
 struct spd_conf *spd_conf_parse(const char *name, const char *text, size_t len, char why[SPD_WHY]);

@@ -1,0 +1,100 @@
+/* Clusters that agree on one view together. */
+#include "spd/conf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+is_in_group(const struct spd_conf *c, uint32_t cluster, uint32_t k)
+{
+	return k == cluster || (c->cluster[cluster].stage && c->cluster[k].stage);
+}
+
+static void
+count_members(const struct spd_conf *c, uint32_t cluster, struct spd_group *g)
+{
+	for (uint32_t k = 0; k < c->nclusters; k++) {
+		const struct spd_cluster *of = &c->cluster[k];
+		if (!is_in_group(c, cluster, k))
+			continue;
+		g->cluster[g->clusters++] = (uint16_t)k;
+		g->role0[k] = g->roles;
+		g->roles += spd_roles(of);
+		g->slots += spd_slots(of);
+		if (of->io_spares == 0)
+			g->cold |= UINT64_C(1) << SPD_POOL(k, true);
+		if (of->later)
+			g->off |= UINT64_C(3) << SPD_POOL(k, false);
+		for (uint32_t u = 0; u < of->units; u++)
+			g->unit[g->units++] = (uint16_t)(of->first + u);
+	}
+	g->voters = g->units < c->voters ? g->units : c->voters;
+	g->voters -= g->voters % 2 == 0; /* of an even number one more death stops all */
+}
+
+/* Slots from..to of a cluster, behind those that are there. */
+static uint32_t
+place_slots(const struct spd_conf *c, struct spd_group *g, uint32_t k, uint32_t from, uint32_t to,
+	    uint32_t at)
+{
+	const struct spd_cluster *of = &c->cluster[k];
+
+	for (uint32_t i = from; i < to; i++, at++) {
+		bool io =
+			(i >= of->compute && i < spd_roles(of)) || i >= spd_roles(of) + of->spares;
+		g->unit_of[at] = (uint16_t)spd_group_unit(g, of->first + of->unit_of[i]);
+		g->pool_of[at] = (uint8_t)SPD_POOL(k, io);
+	}
+	return at;
+}
+
+bool
+spd_group_make(const struct spd_conf *c, uint32_t cluster, struct spd_group *g)
+{
+	uint32_t at = 0;
+
+	*g = (struct spd_group){.pipeline = c->cluster[cluster].stage};
+	count_members(c, cluster, g);
+	g->unit_of = calloc(g->slots, sizeof *g->unit_of);
+	g->pool_of = calloc(g->slots, sizeof *g->pool_of);
+	if (!g->unit_of || !g->pool_of) {
+		spd_group_free(g);
+		return false;
+	}
+	for (uint32_t i = 0; i < g->clusters; i++)
+		at = place_slots(c, g, g->cluster[i], 0, spd_roles(&c->cluster[g->cluster[i]]), at);
+	for (uint32_t i = 0; i < g->clusters; i++) {
+		const struct spd_cluster *of = &c->cluster[g->cluster[i]];
+		at = place_slots(c, g, g->cluster[i], spd_roles(of), spd_slots(of), at);
+	}
+	return true;
+}
+
+void
+spd_group_free(struct spd_group *g)
+{
+	free(g->unit_of);
+	free(g->pool_of);
+	g->unit_of = NULL;
+	g->pool_of = NULL;
+}
+
+uint32_t
+spd_group_unit(const struct spd_group *g, uint32_t unit)
+{
+	for (uint32_t u = 0; u < g->units; u++)
+		if (g->unit[u] == unit)
+			return u;
+	return SP_NONE;
+}
+
+uint32_t
+spd_group_cluster_of(const struct spd_group *g, uint32_t role)
+{
+	uint32_t k = g->cluster[0];
+
+	for (uint32_t i = 0; i < g->clusters; i++)
+		if (role >= g->role0[g->cluster[i]])
+			k = g->cluster[i];
+	return k;
+}

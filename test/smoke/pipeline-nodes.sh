@@ -1,0 +1,66 @@
+#!/bin/bash
+# A pipeline over nodes with a daemon each: the demo, with fewer frames.  Then what is refused: a
+# circle, an unknown cluster, a spare with another program.
+# timeout: 170
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root mpispd
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_mpispd.sh
+. test/smoke/_mpispd.sh
+trap spd_down EXIT
+
+FRAMES=900 EVERY=8 OUT=$SPD/demo tools/testbed/demo-pipeline "$B" >"$SPD/demo.log" 2>&1
+status=$?
+sed -n '/^event/,$p' "$SPD/demo.log"
+verdict "a pipeline over nodes loses processes, a node, its master, and no frame" \
+	"$([ $status = 0 ] && grep -q '0 lost, 0 twice, 0 out of order' "$SPD/demo.log" || cat "$SPD/demo.log")"
+
+# ---- what is refused ----
+P=$B/examples/pipeline
+cp "$P" "$SPD/other" && echo >>"$SPD/other"
+# Each node has a file of that name; that of n2 is another program.
+cat >"$SPD/filter" <<END
+#!/bin/sh
+[ "\$(ip netns identify)" = "$(spd_ns n2)" ] && exec "$SPD/other" filter
+exec "$P" filter
+END
+chmod +x "$SPD/filter"
+spd_up 4 || fail "no namespaces"
+(umask 077 && echo "1 $(printf '5%.0s' {1..64})" >"$SPD/key")
+cat >"$SPD/conf.json" <<END
+{ "universe": { "name": "smoke", "psk_file": "$SPD/key", "state": "$SPD/state" },
+  "detect": { "beat_ms": 100, "missed": 8 },
+  "units": { "n0": "10.99.0.1", "n1": "10.99.0.2", "n2": "10.99.0.3", "n3": "10.99.0.4" },
+  "clusters": {
+    "input": { "units": ["n0"], "program": ["$P", "input", "--frames", "1000000"], "compute": 1 },
+    "filter": { "units": ["n1", "n2"], "program": ["$SPD/filter"], "compute": 1, "spares": 1,
+                "in": 1, "out": 1 },
+    "output": { "units": ["n3"], "program": ["$P", "output", "--frames", "1000000"], "compute": 1 } },
+  "chains": [ { "from": "input", "to": "filter", "window": 16 },
+              { "from": "filter", "to": "output", "window": 16 } ] }
+END
+spd_start
+ctl() { "$B/bin/mpispctl" -s "$SPD/$1.sock" "${@:2}" 2>&1; }
+runs() { ctl n3 chains | grep -q 'filter -> output  active' && ctl n3 log | grep -q 'all of the pipeline are there'; }
+spd_wait "the pipeline" runs || fail "it does not begin: $(tail -n 5 "$SPD"/n*.log)"
+refused() { # NAME TEXT COMMAND...
+	local said
+	said=$(ctl n3 "${@:3}") && said="it is not refused"
+	verdict "$1" "$(grep -qF -- "$2" <<<"$said" || echo "$said")"
+}
+refused "a circle is refused" "chains lead from cluster" chain output input
+refused "an unknown cluster is refused" 'there is no cluster "filtre"' chain input filtre
+refused "a cluster that runs is not added" "cluster filter runs already" cluster add filter
+another() { grep -q 'unit n2 runs .*/other .*another program than the one that cluster filter began with' "$SPD/n2.log" || ctl n0 log | grep -q 'unit n. runs .*another program'; }
+spd_wait "the other program" another
+verdict "a spare with another program is refused by unit and name" "$(another || tail -n 20 "$SPD"/n[12].log)"
+ctl n0 cluster stop
+over() { for n in n0 n1 n2 n3; do ! spd_alive "$n" || return 1; done; }
+spd_wait "the end" over
+verdict "an operator ends the pipeline" "$(over || tail -n 4 "$SPD"/n*.log)"
+exit $rc
