@@ -20,7 +20,7 @@ need_openvswitch relayd-light
 testbed_light_conf() {
 	local i
 	i=$(_tb_index "$1")
-	echo "\"optical\": { \"pmd\": \"$PMD\", \"ports\": [ { \"interface\": \"light0\", \"switch_port\": $i," \
+	echo "\"optical\": { \"pmd\": \"$PMD\", \"open_ms\": 2000, \"ports\": [ { \"interface\": \"light0\", \"switch_port\": $i," \
 		"\"address\": \"10.50.0.$((i + 1))/24\" } ] },"
 }
 tell_logs() {
