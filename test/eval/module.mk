@@ -32,6 +32,11 @@ eval-optical: $(B)/bin/obsim
 eval-ft-record: $(B)/examples/npb/ft $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
 	@test/eval/ft-record $(B) test/eval/ft-a-16-real.trace
 
+## eval-optical-peers  schedules of 2025 and 2026 beside ours in model time, gaps to a bound: tables, build/eval/optical-peers.svg
+.PHONY: eval-optical-peers
+eval-optical-peers: $(B)/bin/obsim
+	@test/eval/optical-peers $(B) build/eval
+
 $(call testprog,stages,test/eval/stages.c test/eval/stages_kernel.c test/eval/stages_card.c,)
 
 ## eval-mmp      the MMP paper's figures 6 and 7 by a model, over traced patterns of IS and CG: tables, build/eval/mmp-*.svg
