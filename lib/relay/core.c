@@ -108,8 +108,9 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 {
 	if (!mem || !limits_good(&conf->limits) || !conf->ops || !conf->ops->writable ||
 	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
-	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX ||
-	    conf->nlights > RELAY_LIGHTS_MAX || !cluster_ok(conf))
+	    conf->npeers > RELAY_PEERS_MAX || conf->nplaces > RELAY_PLACES_MAX ||
+	    conf->ngateways > RELAY_RELAYS_MAX || conf->nlights > RELAY_LIGHTS_MAX ||
+	    !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
 	*c = (struct relay_core){

@@ -28,11 +28,13 @@ is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
 	return t != NONE && same_addr(&c->trunk[t].addr, from);
 }
 
-/* Addresses that fall together share: that can only be less for each. */
+/* Addresses that fall together share: that can only be less for each.  Of IPv6 a host has as many
+ * as its network has. */
 static struct guesses *
 find_source(struct relay_core *c, const struct suci_addr *from)
 {
-	uint32_t ip = be32_load(from->ip + 12);
+	uint32_t ip = from->family == 6 ? be32_load(from->ip) ^ be32_load(from->ip + 4)
+					: be32_load(from->ip + 12);
 
 	return &c->source[ip * 0x9e3779b1u >> (32 - GUESS_SOURCES_LOG)];
 }

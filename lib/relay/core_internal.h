@@ -52,7 +52,7 @@ struct proc {
 	uint32_t host;	       /* entry of the job's host table */
 	uint64_t token;	       /* local: that it announced */
 	struct suci_addr addr; /* local: where it is */
-	uint16_t flags;	 /* enum proc_flag */
+	uint16_t flags;	       /* enum proc_flag */
 	uint8_t client;
 	uint8_t gateway; /* takes what it sends to foreign processes; or NO_GATEWAY */
 	uint8_t global_id[RELAY_PROC_ID_LEN];
@@ -477,6 +477,9 @@ void relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, cons
 void relay_path_down(void *user, uint32_t path, enum suci_down why, const char *text);
 void relay_path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
 /* The slot of a trunk to addr, made if need be; NONE if all are in use. */
+/* Where the relay or process is that others call so, and how they call who is there; 0: nobody. */
+struct suci_addr relay_place_of(const struct relay_core *c, uint32_t ipv4, uint16_t port);
+uint32_t relay_name_of(const struct relay_core *c, const struct suci_addr *a);
 uint32_t relay_trunk_get(struct relay_core *c, const struct suci_addr *addr);
 uint32_t relay_trunk_find(const struct relay_core *c, const struct suci_addr *addr);
 /* Its slot is free if nobody needs it. */

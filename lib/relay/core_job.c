@@ -42,11 +42,12 @@ check_range(const struct relay_core *c, const struct relay_job *job)
 
 /* Where a remote host's endpoint is; false if it is foreign. */
 static bool
-host_addr(const struct relay_host *h, struct suci_addr *addr, struct impi_hostid *id)
+host_addr(const struct relay_core *c, const struct relay_host *h, struct suci_addr *addr,
+	  struct impi_hostid *id)
 {
 	if (impi_hostid_decode(h->id, id) != IMPI_HOSTID_SUCI)
 		return false;
-	*addr = relay_addr_v4(id->ipv4, id->port, RELAY_LEG_GLOBAL);
+	*addr = relay_place_of(c, id->ipv4, id->port);
 	return true;
 }
 
@@ -55,7 +56,7 @@ is_self(const struct relay_core *c, const struct relay_host *h)
 {
 	struct suci_addr addr;
 	struct impi_hostid id;
-	return host_addr(h, &addr, &id) && id.port == c->conf.self_global.port &&
+	return host_addr(c, h, &addr, &id) && id.port == c->conf.self_global.port &&
 	       memcmp(addr.ip, c->conf.self_global.ip, sizeof addr.ip) == 0;
 }
 
@@ -84,7 +85,7 @@ fellow_of(const struct relay_core *c, const struct relay_host *h)
 {
 	struct suci_addr addr;
 	struct impi_hostid id;
-	for (uint32_t i = 0; i < c->conf.ncluster && host_addr(h, &addr, &id); i++)
+	for (uint32_t i = 0; i < c->conf.ncluster && host_addr(c, h, &addr, &id); i++)
 		if (memcmp(&c->conf.cluster[i].global, &addr, sizeof addr) == 0)
 			return (uint8_t)i;
 	return RELAY_LIST_NONE;
@@ -102,7 +103,8 @@ trunks_fit(const struct relay_core *c, const struct relay_job *job)
 	for (uint32_t h = 0; h < job->nhosts; h++) {
 		struct suci_addr addr;
 		struct impi_hostid id;
-		if (job->host[h].client == job->my_client || !host_addr(&job->host[h], &addr, &id))
+		if (job->host[h].client == job->my_client ||
+		    !host_addr(c, &job->host[h], &addr, &id))
 			continue;
 		uint32_t t = relay_trunk_find(c, &addr);
 		missing += t == NONE || (c->trunk[t].users == 0 && !c->trunk[t].lights);
@@ -177,7 +179,7 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 			j->nclients = in->client + 1;
 		if (in->client == job->my_client)
 			x->fellow = fellow_of(c, in);
-		else if (host_addr(in, &addr, &id)) {
+		else if (host_addr(c, in, &addr, &id)) {
 			j->group[in->client].relays |= id.kind != IMPI_HOSTID_LIBMPI;
 			if (part)
 				put_trunk(c, j, x, &addr, &id,
@@ -243,7 +245,7 @@ put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 					   .client = (uint8_t)x->client,
 					   .gateway = gateway_for(job, local, r)};
 			p->flags = (uint16_t)((local ? PROC_LOCAL : 0) | (self ? PROC_OWNED : 0) |
-					     (foreign ? PROC_FOREIGN : 0));
+					      (foreign ? PROC_FOREIGN : 0));
 			memcpy(p->global_id, job->global_id[r], RELAY_PROC_ID_LEN);
 			memcpy(p->private_id, job->private_id[r], RELAY_PROC_ID_LEN);
 		}

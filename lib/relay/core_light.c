@@ -129,7 +129,8 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 	}
 	if (l->phase != BASE_LIGHTPATH_DARK)
 		shut(c, slot);
-	uint32_t t = relay_trunk_get(c, &light->peer);
+	struct suci_addr peer = relay_place_of(c, relay_name_of(c, &light->peer), light->peer.port);
+	uint32_t t = relay_trunk_get(c, &peer);
 	if (t == NONE)
 		return RELAY_ERR_NOMEM;
 	c->trunk[t].lights++;

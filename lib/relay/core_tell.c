@@ -75,8 +75,7 @@ send_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
 
 /* All that have failed, those of our cluster only; what was told is told again. */
 static bool
-tell_dead(struct relay_core *c, const struct job *j, uint32_t path, bool local,
-	  struct relay_note n)
+tell_dead(struct relay_core *c, const struct job *j, uint32_t path, bool local, struct relay_note n)
 {
 	uint8_t buf[RELAY_NOTE_MAX];
 
@@ -191,7 +190,8 @@ take_entry(struct relay_core *c, struct job *j, uint32_t client, const struct wa
 {
 	struct group *g = &j->group[client];
 	uint8_t by = (uint8_t)(1 + (from - g->way));
-	if (!addr->port || !ipv4_of(addr) || memcmp(addr, &c->conf.self_global, sizeof *addr) == 0)
+	if (!addr->port || !relay_name_of(c, addr) ||
+	    memcmp(addr, &c->conf.self_global, sizeof *addr) == 0)
 		return;
 	struct way w = {.trunk = relay_trunk_get(c, addr),
 			.label_base = from->label_base,
@@ -266,8 +266,7 @@ relay_list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t
 	for (uint32_t i = 0; i < l.n; i++) {
 		if (i == l.self)
 			continue;
-		struct suci_addr a =
-			relay_addr_v4(l.relay[i].ipv4, l.relay[i].port, RELAY_LEG_GLOBAL);
+		struct suci_addr a = relay_place_of(c, l.relay[i].ipv4, l.relay[i].port);
 		take_entry(c, j, l.client, from, &a, l.relay[i].flags);
 	}
 	relay_group_look(c, j);

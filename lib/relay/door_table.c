@@ -380,8 +380,7 @@ relay_door_cluster(struct relay_core *c, const struct door_address *a)
 	memcpy(k->relay, a->relay, sizeof k->relay);
 	bool up = false;
 	for (uint32_t r = 0; r < k->n; r++) {
-		struct suci_addr to =
-			relay_addr_v4(k->relay[r].ipv4, k->relay[r].port, RELAY_LEG_GLOBAL);
+		struct suci_addr to = relay_place_of(c, k->relay[r].ipv4, k->relay[r].port);
 		uint32_t t = k->trunk[r] = relay_trunk_get(c, &to);
 		if (t == NONE)
 			continue;

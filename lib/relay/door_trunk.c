@@ -232,9 +232,10 @@ take_offer(struct relay_core *c, uint32_t t, uint64_t realm, const struct relay_
 	    (a.realm != realm && !RELAY_BUG(DOOR_REALM)))
 		return NONE;
 	bool from = false;
+	uint32_t name = relay_name_of(c, &c->trunk[t].addr);
 	for (uint32_t r = 0; r < a.nrelays; r++)
-		from = from || (a.relay[r].ipv4 == be32_load(c->trunk[t].addr.ip + 12) &&
-				a.relay[r].port == c->trunk[t].addr.port);
+		from = from ||
+		       (a.relay[r].ipv4 == name && a.relay[r].port == c->trunk[t].addr.port);
 	if (!from)
 		return NONE; /* a relay speaks for its own cluster */
 	uint32_t k = relay_door_cluster(c, &a);

@@ -13,6 +13,7 @@ $(call unit,test_relay_routes,test/unit/test_relay_routes.c,relay)
 $(call unit,test_relay_light,test/unit/test_relay_light.c,relay)
 $(call unit,test_relay_groups,test/unit/test_relay_groups.c,relay)
 $(call unit,test_relay_ways,test/unit/test_relay_ways.c,relay)
+$(call unit,test_relay_places,test/unit/test_relay_places.c,relay)
 # What lanes cost, in relays too.
 $(call unit,test_suci_lane_share,test/unit/test_suci_lane_share.c,relay suci base)
 CFLAGS_test/unit/test_suci_lane_share.c := $(SUCI_INTERNAL) -Ilib/suci/lane

@@ -261,6 +261,39 @@ rnode_drive(struct rnode *r)
 
 static sim_fn read_late;
 
+/* Every other run has IPv6 between relays; processes of clusters without relays stay with IPv4. */
+static bool
+has_six(const struct world *w, uint32_t ipv4)
+{
+	return w->s->seed * 0x9e3779b97f4a7c15u >> 63 && !w->conf.seal_identities &&
+	       ipv4 >> 24 == 0xc0;
+}
+
+static struct suci_addr
+six_of(uint32_t ipv4)
+{
+	struct suci_addr a = relay_addr_v4(ipv4, UDP_PORT, RELAY_LEG_GLOBAL);
+	a.family = 6;
+	a.ip[0] = 0xfd;
+	return a;
+}
+
+/* Where it says relays of other clusters are. */
+static void
+places(const struct rnode *r, struct relay_core_conf *rc)
+{
+	const struct world *w = r->w;
+	for (uint32_t i = 0; i < w->nrelay; i++) {
+		uint32_t ipv4 = w->relay[i].ipv4[RELAY_LEG_GLOBAL];
+		if (w->relay[i].client == r->client || !has_six(w, ipv4) ||
+		    rc->nplaces == RELAY_PLACES_MAX)
+			continue;
+		struct suci_addr at = six_of(ipv4);
+		rc->place[rc->nplaces].ipv4 = ipv4;
+		memcpy(rc->place[rc->nplaces++].ipv6, at.ip, sizeof at.ip);
+	}
+}
+
 static void
 deliver(struct sim *s, void *who, uint64_t b)
 {
@@ -279,6 +312,8 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	while (from.leg < r->nlegs && r->port[from.leg] != buf->to)
 		from.leg++;
+	if (from.leg == RELAY_LEG_GLOBAL && has_six(r->w, s->port[buf->from].ipv4))
+		from = six_of(s->port[buf->from].ipv4);
 	suci_rx(r->ep, &from, buf->data, buf->len, b, now(r));
 	rnode_drive(r);
 	count_relay_event(r);
@@ -398,6 +433,7 @@ rnode_new(struct rnode *r)
 		.user = r,
 	};
 	several(r, &rc);
+	places(r, &rc);
 	sim_seal(&c,
 		 (uint32_t)w->conf.seal_private << RELAY_LEG_PRIVATE | (uint32_t)w->conf.seal_global
 									       << RELAY_LEG_GLOBAL,

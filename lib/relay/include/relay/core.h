@@ -85,10 +85,11 @@
  * Notes of type RELAY_NOTE_LIGHT are none of the core's business: it carries them between the
  * processes of its jobs and the caller (ops->note_other, relay_core_note()).
  *
- * Doors (relayproto/door.h, door/address.h; limits.doors_max).  A process registers doors: endpoints
- * with an address, over the path that it has as one of a job, or over one that it opens with a hello
- * of kind DOOR.  Who holds an address imports it: this relay opens a trunk to the address's relays and asks, with the token as
- * proof; both keep one entry.  Then segments pass as those of jobs do, but no ids are rewritten.
+ * Doors (relayproto/door.h, door/address.h; limits.doors_max).  A process registers doors:
+ * endpoints with an address, over the path that it has as one of a job, or over one that it opens
+ * with a hello of kind DOOR.  Who holds an address imports it: this relay opens a trunk to the
+ * address's relays and asks, with the token as proof; both keep one entry.  Then segments pass as
+ * those of jobs do, but no ids are rewritten.
  *
  *     process --REGISTER--> relay --ADDRESS--> process     ... hands the address to somebody ...
  *     process --IMPORT--> relay --ASK--> its relay --ANSWER--> relay --IMPORTED--> process
@@ -209,6 +210,14 @@ struct relay_door_conf {
 };
 
 #define RELAY_PEERS_MAX 64
+/* A relay of another cluster that is reached at an IPv6 address.  Job tables, notes, doors and
+ * policies go on calling it by its IPv4 one. */
+struct relay_place {
+	uint32_t ipv4;
+	uint8_t ipv6[16];
+};
+#define RELAY_PLACES_MAX 64
+
 struct relay_core_conf {
 	struct relay_core_limits limits;
 	struct suci_addr self_global; /* this shard as other clusters see it */
@@ -243,6 +252,10 @@ struct relay_core_conf {
 	/* Relays whose paths are accepted without a job naming them. */
 	struct suci_addr peer[RELAY_PEERS_MAX];
 	uint32_t npeers;
+	/* No IPv4 and no IPv6 address twice.  Who comes from an IPv6 address that is not there is
+	 * refused: nothing would say which relay it is. */
+	struct relay_place place[RELAY_PLACES_MAX];
+	uint32_t nplaces;
 	struct relay_door_conf doors;
 	uint32_t nlights; /* slots, 0 .. RELAY_LIGHTS_MAX */
 	/* No light after so long: it has failed; default 300 ms.  Silence that ends a light path
