@@ -2,14 +2,16 @@
  * be true of the bytes, and what it lets us answer must be a good frame. */
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "rd/packet.h"
+#include "rd/packet6.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct rd_six six = {.address = {0x20, 1, 0xd, 0xb8, [15] = 1}, .prefix_len = 64};
 static const struct rd_station self = {
+	.six = &six,
 	.mac = {2, 0, 0, 0, 0, 1},
 	.address = 0x0a000001,
 	.prefix_len = 24,
@@ -59,6 +61,8 @@ check_shard(const uint8_t *frame, size_t size)
 			break;
 		case RD_RX_ARP_REQUEST:
 		case RD_RX_ARP_REPLY:
+		case RD_RX_ND_REQUEST:
+		case RD_RX_ND_REPLY:
 			BASE_ASSERT(shard == 0);
 			break;
 		case RD_RX_TAP: /* or another worker's */
@@ -89,6 +93,53 @@ check_kernel(uint8_t *frame, size_t size)
 	}
 }
 
+static bool
+is_six(const uint8_t ip[16])
+{
+	return memcmp(ip, six.address, 16) == 0;
+}
+
+/* What came by IPv6 and is not dropped. */
+static void
+check_six(const uint8_t *frame, size_t size, const struct rd_rx_frame *f)
+{
+	uint8_t *answer = calloc(1, size + RD_ND_FRAME);
+	memcpy(answer, frame, size);
+	struct rd_rx_frame again;
+	switch (f->verdict) {
+	case RD_RX_SUCI:
+		BASE_ASSERT((size_t)f->payload_off + f->payload_len <= size && f->src_port != 0);
+		BASE_ASSERT(f->src_6 && !is_six(frame + f->src_6));
+		BASE_ASSERT(is_six(frame + RD_ETH_HDR + 24));
+		break;
+	case RD_RX_ND_REQUEST:
+		BASE_ASSERT(!(f->src_mac[0] & 1) && (!f->src_6 || !is_six(frame + f->src_6)));
+		rd_nd_answer(answer, &self, f);
+		/* It is a good frame: another station takes it, as one that is ours is refused. */
+		rd_packet_parse(&self, answer, RD_ND_FRAME, &again);
+		BASE_ASSERT(again.verdict == RD_RX_DROP && again.drop != RD_DROP_icmp_checksum &&
+			    again.drop != RD_DROP_short && again.drop != RD_DROP_nd_format);
+		break;
+	case RD_RX_ND_REPLY:
+		BASE_ASSERT(!(f->src_mac[0] & 1) && f->src_6 && !is_six(frame + f->src_6));
+		break;
+	case RD_RX_ECHO:
+		rd_echo6_answer(answer, f);
+		BASE_ASSERT(is_six(answer + RD_ETH_HDR + 8));
+		BASE_ASSERT(rd_cksum_fold(rd_cksum_add(
+				    rd_cksum6_pseudo(answer + 22, answer + 38, 58, f->payload_len),
+				    answer + f->payload_off, f->payload_len)) == 0);
+		break;
+	case RD_RX_UNREACHABLE:
+		BASE_ASSERT(f->quoted_6 && (size_t)f->quoted_6 + 16 <= size);
+		BASE_ASSERT(!f->quote_len || (size_t)f->quote_off + f->quote_len <= size);
+		break;
+	default:
+		BASE_ASSERT(false);
+	}
+	free(answer);
+}
+
 static void
 check(uint8_t *frame, size_t size)
 {
@@ -97,6 +148,10 @@ check(uint8_t *frame, size_t size)
 	struct rd_rx_frame f;
 	rd_packet_parse(&self, frame, size, &f);
 	BASE_ASSERT(f.frame_len <= size || f.verdict == RD_RX_DROP);
+	if (f.verdict != RD_RX_DROP && size >= RD_ETH_HDR && be16_load(frame + 12) == 0x86dd) {
+		check_six(frame, size, &f);
+		return;
+	}
 	switch (f.verdict) {
 	case RD_RX_DROP:
 		BASE_ASSERT(f.drop < RD_RX_DROPS_COUNT);
@@ -125,7 +180,29 @@ check(uint8_t *frame, size_t size)
 	case RD_RX_TAP_FLOW:
 		BASE_ASSERT(!rd_station_has(&self, f.src_ip));
 		break;
+	case RD_RX_ND_REQUEST:
+	case RD_RX_ND_REPLY:
+		BASE_ASSERT(false); /* with IPv6 only */
+		break;
 	}
+}
+
+static void
+mend_six(uint8_t *frame, size_t size)
+{
+	uint8_t *ip = frame + RD_ETH_HDR, *at = ip + RD_IPV6_HDR;
+	if (size < RD_ETH_HDR + RD_IPV6_HDR + RD_UDP_HDR)
+		return;
+	size_t len = be16_load(ip + 4), field = ip[6] == 17 ? 6 : 2;
+	if (len < RD_UDP_HDR || len > size - RD_ETH_HDR - RD_IPV6_HDR ||
+	    (ip[6] != 17 && ip[6] != 58))
+		return;
+	if (ip[6] == 17 && be16_load(at + 4) >= RD_UDP_HDR && be16_load(at + 4) <= len)
+		len = be16_load(at + 4);
+	be16_store(at + field, 0);
+	uint64_t sum = rd_cksum6_pseudo(ip + 8, ip + 24, ip[6], (uint32_t)len);
+	uint16_t c = rd_cksum_fold(rd_cksum_add(sum, at, len));
+	be16_store(at + field, c ? c : 0xffff);
 }
 
 /* Checksums stop a fuzzer at the door: with the first bit of the first byte the
@@ -135,6 +212,10 @@ mend(uint8_t *frame, size_t size)
 {
 	if (size < RD_ETH_HDR + RD_IPV4_HDR)
 		return;
+	if (be16_load(frame + 12) == 0x86dd) {
+		mend_six(frame, size);
+		return;
+	}
 	uint8_t *ip = frame + RD_ETH_HDR;
 	size_t hdr = (ip[0] & 15u) * 4u, total = be16_load(ip + 2);
 	if (hdr < RD_IPV4_HDR || total < hdr || RD_ETH_HDR + total > size)

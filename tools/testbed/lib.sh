@@ -28,7 +28,8 @@
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
 # TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
 # string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
-# TB_STATS_DIR (TB_DIR).
+# TB_STATS_DIR (TB_DIR).  IPV6=1: relays of different clusters reach each other by IPv6, those in
+# IPV4_ONLY do not.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -454,6 +455,26 @@ testbed_relayd() {
 	done
 }
 
+# With IPV6=1 relays reach those of other clusters by IPv6, but for those front ends in IPV4_ONLY: the
+# address of a front end, and what its configuration says.
+testbed_global_six() { # FRONTEND
+	local v4
+	v4=$(testbed_global_addr "$1")
+	echo "fd00:57a6::${v4##*.}"
+}
+_tb_six() { # FRONTEND: for trunks.ipv6; nothing without IPV6
+	local o i list=''
+	[ -n "${IPV6:-}" ] && [[ " ${IPV4_ONLY:-} " != *" $1 "* ]] || return 0
+	for o in $CLUSTERS; do
+		[ "$o" != "${1:0:1}" ] || continue
+		for ((i = 0; i < $(_tb_relays "$o"); i++)); do
+			[[ " ${IPV4_ONLY:-} " != *" ${o}fe$i "* ]] || continue
+			list+="${list:+,}$(testbed_global_addr "${o}fe$i")=$(testbed_global_six "${o}fe$i")"
+		done
+	done
+	echo "\"ipv6\": \"$list\""
+}
+
 # _tb_identity B CLUSTER: with TB_IDENTITIES, a key pair per cluster; conf/peers-CLUSTER has the others.
 _tb_identity() {
 	[ -n "${TB_IDENTITIES:-}" ] || return 0
@@ -464,7 +485,7 @@ _tb_identity() {
 			[ "$o" != "$2" ] || continue
 			public=$("$1/bin/relayd" --show-identity "$at/identity-$o")
 			echo "site-$o $public$(for ((i = 0; i < $(_tb_relays "$o"); i++)); do
-				echo -n " $(testbed_global_addr "${o}fe$i")"
+				echo -n " $(testbed_global_addr "${o}fe$i") $(testbed_global_six "${o}fe$i")"
 			done)"
 		done >"$at/peers-$2"
 	fi
@@ -472,7 +493,15 @@ _tb_identity() {
 }
 
 _tb_relayd() {
-	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device
+	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device six own=''
+	local more=${TB_RELAY_CONF:-}
+	six=$(_tb_six "$fe")
+	[ -z "$six" ] || own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\""
+	case $six:$more in
+	:*) ;;
+	*'"trunks": {'*) more=${more/'"trunks": {'/"\"trunks\": { $six,"} ;;
+	*) more="\"trunks\": { $six }${more:+, $more}" ;;
+	esac
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
 	[ -z "${TB_DEVICE_PRIVATE:-}" ] || device="\"device\": \"$TB_DEVICE_PRIVATE\""
 	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
@@ -491,7 +520,7 @@ _tb_relayd() {
 		"private": { $device, "address": "$(testbed_addr "$fe")",
 			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN },
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
-			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN }
+			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN$own }
 	},
 	"sealing": { "key_file": "${TB_PSK-$TB_DIR/conf/psk}"$(_tb_identity "$b" "$c") },
 	"impi": { ${TB_RELAY_IMPI:-}
@@ -500,8 +529,8 @@ _tb_relayd() {
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
 		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
-	"idle": "$IDLE",${TB_RELAY_CONF:+
-	$TB_RELAY_CONF,}
+	"idle": "$IDLE",${more:+
+	$more,}
 	$(! declare -F testbed_light_conf >/dev/null || testbed_light_conf "$fe")
 	"stats_file": "${TB_STATS_DIR:-$TB_DIR}/$fe.json"
 }

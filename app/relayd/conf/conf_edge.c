@@ -2,6 +2,7 @@
 #include "rd/conf.h"
 
 #include "conf_private.h"
+#include "suci/addr.h"
 
 #include <string.h>
 
@@ -49,17 +50,33 @@ rd_conf_open_ports(const char *text, struct rd_conf_open *open, uint32_t max)
 	return (int)n;
 }
 
+/* Of either kind. */
+static bool
+read_neighbour(const char *text, struct rd_conf_mac *m)
+{
+	struct suci_addr a;
+	if (strchr(text, ':') == NULL)
+		return rd_ipv4_parse(text, &m->address);
+	if (!suci_addr_parse_ip(text, strlen(text), &a) || a.family != 6)
+		return false;
+	memcpy(m->address6, a.ip, sizeof m->address6);
+	return true;
+}
+
 int
 rd_conf_macs(const char *text, struct rd_conf_mac *mac, uint32_t max)
 {
 	uint32_t n = 0;
 	while (*text) {
-		char address[16] = "";
+		char address[48] = "";
 		unsigned b[6];
 		int at = 0;
-		if (sscanf(text, " %15[0-9.]=%2x:%2x:%2x:%2x:%2x:%2x %n", address, &b[0], &b[1],
-			   &b[2], &b[3], &b[4], &b[5], &at) != 7 ||
-		    !at || n == max || !rd_ipv4_parse(address, &mac[n].address) || (b[0] & 1))
+		if (sscanf(text, " %47[0-9a-fA-F.:]=%2x:%2x:%2x:%2x:%2x:%2x %n", address, &b[0],
+			   &b[1], &b[2], &b[3], &b[4], &b[5], &at) != 7 ||
+		    !at || n == max || (b[0] & 1))
+			return -1;
+		mac[n] = (struct rd_conf_mac){0};
+		if (!read_neighbour(address, &mac[n]))
 			return -1;
 		for (int i = 0; i < 6; i++)
 			mac[n].mac[i] = (uint8_t)b[i];

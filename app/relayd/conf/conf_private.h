@@ -13,6 +13,9 @@ void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,
 /* eal.lcores is EAL's syntax, and names enough of them.  A fault's line is looked for in text. */
 void rd_conf_check_lcores(const struct rd_conf *conf, const char *text, size_t len,
 			  struct rd_faults *faults);
+/* Those of IPv6, likewise. */
+void rd_conf_check_six(struct rd_conf *conf, const char *text, size_t len,
+		       struct rd_faults *faults);
 
 #define RD_KEYS_MAX 192u /* that the table may have */
 

@@ -716,6 +716,7 @@ check_edge(struct rules *r)
 	if (n < 0)
 		FAULT(r, "/neighbours/mac",
 		      "\"%.60s\" is not a list like 10.0.0.10=02:00:00:00:00:0a of at most %d "
+		      "IPv4 or IPv6 addresses "
 		      "(no multicast MAC)",
 		      c->neighbours.mac, RD_MACS_MAX);
 	c->neighbours.nknown = n < 0 ? 0 : (uint32_t)n;
@@ -723,7 +724,7 @@ check_edge(struct rules *r)
 		uint32_t legs = 0;
 		for (uint32_t leg = 0; leg < RD_LEGS; leg++)
 			legs += rd_conf_on_leg(c, leg, c->neighbours.known[i].address);
-		if (!legs)
+		if (!legs && c->neighbours.known[i].address)
 			FAULT(r, "/neighbours/mac", "%s is in the subnet of neither leg",
 			      rd_ipv4_text(c->neighbours.known[i].address, a));
 	}
@@ -775,6 +776,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_names(&r);
 	check_trunk_rules(&r);
 	check_edge(&r);
+	rd_conf_check_six(conf, text, len, faults);
 	check_gates_differ(&r);
 	if (conf->gateway.enable)
 		check_gateway(&r);

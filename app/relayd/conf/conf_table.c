@@ -69,6 +69,11 @@ const struct rd_key rd_conf_keys[] = {
 	     "TCP port on which the cluster's relays talk to each other (private leg)"),
 	PORT("private", RD_LEG_PRIVATE, "1500", "off"),
 	PORT("global", RD_LEG_GLOBAL, "1500", "on"),
+	STRING("ports.global.ipv6", port[RD_LEG_GLOBAL].ipv6, false, "",
+	       "IPv6 address of this leg with the length of its prefix, as 2001:db8::7/64; empty: "
+	       "none (see IPv6 between clusters)"),
+	STRING("ports.global.gateway6", port[RD_LEG_GLOBAL].gateway6, false, "",
+	       "IPv6 next hop for addresses outside that prefix, may be link-local; empty: none"),
 	UINT("impi.listen_port", impi.listen_port, false, "", 1, 65535, "7811",
 	     "TCP port on the private leg on which we are the cluster's IMPI server"),
 	UINT("impi.ports", impi.ports, false, "", 1, RD_IMPI_PORTS_MAX, "1",
@@ -180,6 +185,11 @@ const struct rd_key rd_conf_keys[] = {
 	STRING("trunks.pairs", trunks.pairs, false, "",
 	       "other policies for clusters whose relays have addresses in a prefix, like "
 	       "198.51.100.0/24=stripe,203.0.113.7/32=dest"),
+	STRING("trunks.ipv6", trunks.ipv6, false, "",
+	       "relays of other clusters that are reached by IPv6, each by its global IPv4 "
+	       "address, "
+	       "as 198.51.100.21=2001:db8::21,198.51.100.22=2001:db8::22 (see IPv6 between "
+	       "clusters)"),
 	UINT("trunks.partition_timeout_s", trunks.partition_timeout_s, false, "s", 0, 86400, "10",
 	     "how long no relay of this cluster may reach another cluster before their jobs end"),
 	UINT("trunks.weight", trunks.weight, false, "", 1, 100, "100",
@@ -271,7 +281,7 @@ const struct rd_key rd_conf_keys[] = {
 	     "confirm a neighbour again after"),
 	STRING("neighbours.mac", neighbours.mac, false, "",
 	       "fixed neighbours of either leg, never asked for and never replaced, as "
-	       "10.0.0.10=02:00:00:00:00:0a,198.51.100.254=02:00:00:00:00:fe"),
+	       "10.0.0.10=02:00:00:00:00:0a,2001:db8::fe=02:00:00:00:00:fe"),
 	BOOL("gateway.enable", gateway.enable, "true",
 	     "serve foreign hosts: MPI processes that speak IMPI over TCP and no Suci"),
 	UINT("gateway.private_port", gateway.private_port, false, "", 1, 65535, "7820",

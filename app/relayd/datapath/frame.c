@@ -1,6 +1,7 @@
 #include "frame.h"
 
 #include "base/bytes.h"
+#include "rd/packet6.h"
 #include "relay/core.h"
 
 #include <rte_mbuf.h>
@@ -12,12 +13,25 @@ address_of(const struct suci_addr *a)
 	return be32_load(a->ip + 12);
 }
 
+/* Ethernet, IP and UDP in front of it. */
+static uint32_t
+headers_of(const struct suci_out *o)
+{
+	return o->to.family == 6 ? RD_FRAME6_HDR : RD_FRAME_HDR;
+}
+
+static bool
+to_self(const struct rd_leg *leg, const struct suci_out *o)
+{
+	return address_of(&o->to) == leg->self.address && o->to.family == 4;
+}
+
 /* The port sums up what leaves through it; what is for ourselves (the own gateway's, the own
  * core's) never gets there. */
 static bool
 offloaded(const struct rd_leg *leg, const struct suci_out *o)
 {
-	return leg->port->tx_cksum && address_of(&o->to) != leg->self.address;
+	return leg->port->tx_cksum && !to_self(leg, o);
 }
 
 /* After the ECN bits: the port wants 0 for the header's checksum and the sum of the pseudo
@@ -35,6 +49,17 @@ ask_port(struct rte_mbuf *m, uint8_t *at)
 	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
 }
 
+static void
+ask_port6(struct rte_mbuf *m, uint8_t *at)
+{
+	uint8_t *ip = at + RD_ETH_HDR, *udp = ip + RD_IPV6_HDR;
+	uint64_t pseudo = rd_cksum6_pseudo(ip + 8, ip + 24, 17, be16_load(udp + 4));
+	be16_store(udp + 6, (uint16_t)~rd_cksum_fold(pseudo));
+	m->l2_len = RD_ETH_HDR;
+	m->l3_len = RD_IPV6_HDR;
+	m->ol_flags |= RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
 /* m's only buffer is the whole frame, udp bytes of payload.  What goes to a port that sums up
  * nothing waits for the burst to be complete: to read now what was written just now in other
  * pieces would hold the processor up. */
@@ -42,12 +67,18 @@ static void
 checksum(struct rd_leg *leg, struct rte_mbuf *m, const struct suci_out *o, uint8_t *at,
 	 uint32_t udp)
 {
-	if (offloaded(leg, o))
+	if (o->to.family == 6) {
+		if (offloaded(leg, o))
+			ask_port6(m, at);
+		else
+			m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM | RTE_MBUF_F_TX_IPV6;
+	} else if (offloaded(leg, o)) {
 		ask_port(m, at);
-	else if (address_of(&o->to) == leg->self.address)
+	} else if (to_self(leg, o)) {
 		rd_udp_checksum(at, udp, 0);
-	else
+	} else {
 		m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+	}
 }
 
 /* Two numbers in a field that is a receiving port's. */
@@ -61,11 +92,17 @@ void
 rd_frame_sum(struct rte_mbuf *m)
 {
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t here = m->data_len - (uint32_t)RD_FRAME_HDR, tail = m->hash.usr >> 16;
+	bool six = m->ol_flags & RTE_MBUF_F_TX_IPV6;
+	uint32_t front = six ? RD_FRAME6_HDR : RD_FRAME_HDR;
+	uint32_t here = m->data_len - front, tail = m->hash.usr >> 16;
 	if (tail)
-		here = tail - m->data_off - (uint32_t)RD_FRAME_HDR;
-	rd_udp_checksum(at, here, tail ? m->hash.usr & UINT16_MAX : 0);
-	m->ol_flags &= ~RTE_MBUF_F_TX_UDP_CKSUM;
+		here = tail - m->data_off - front;
+	uint64_t rest = tail ? m->hash.usr & UINT16_MAX : 0;
+	if (six)
+		rd_udp6_checksum(at, here, rest);
+	else
+		rd_udp_checksum(at, here, rest);
+	m->ol_flags &= ~(RTE_MBUF_F_TX_UDP_CKSUM | RTE_MBUF_F_TX_IPV6);
 }
 
 /* Is the sum of the tail still that of what is to be sent?  It began behind all that the core
@@ -78,14 +115,24 @@ tail_good(const struct rte_mbuf *m, const struct suci_out *o)
 	       o->data + o->data_len == start + m->data_off + m->data_len;
 }
 
-/* Eth, IP, UDP and the two small pieces. */
+/* Eth, IP, UDP of len bytes; the destination MAC is still open. */
+static void
+write_headers(uint8_t *at, struct rd_leg *leg, const struct suci_out *o, uint32_t len)
+{
+	static const uint8_t open[6];
+	if (o->to.family == 6)
+		rd_write_udp6(at, &leg->self, open, o->to.ip, o->to.port, len, o->ecn);
+	else
+		rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
+			     len, o->ecn);
+}
+
+/* The headers and the two small pieces. */
 static void
 write_frame_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 {
-	static const uint8_t open[6];
-	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
-		     suci_out_len(o), o->ecn);
-	at += RD_FRAME_HDR;
+	write_headers(at, leg, o, suci_out_len(o));
+	at += headers_of(o);
 	memcpy(at, o->head, o->head_len);
 	if (o->seg_head_len)
 		memcpy(at + o->head_len, o->seg_head, o->seg_head_len);
@@ -95,7 +142,7 @@ write_frame_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 static bool
 in_place_ok(const struct rte_mbuf *m, const struct suci_out *o)
 {
-	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len;
 	const uint8_t *start = m->buf_addr;
 	return rte_mbuf_refcnt_read(m) == 1 && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 &&
 	       o->data >= start && (size_t)(o->data - start) >= front &&
@@ -105,7 +152,7 @@ in_place_ok(const struct rte_mbuf *m, const struct suci_out *o)
 static struct rte_mbuf *
 build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 {
-	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len;
 	uint32_t len = front + o->data_len;
 	if (!tail_good(m, o))
 		m->hash.usr = 0;
@@ -115,7 +162,7 @@ build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 	m->ol_flags = 0;
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
 	write_frame_head(at, leg, o);
-	checksum(leg, m, o, at, len - RD_FRAME_HDR);
+	checksum(leg, m, o, at, len - headers_of(o));
 	rte_mbuf_refcnt_update(m, 1); /* the driver's; ours is custody */
 	leg->count.tx_in_place++;
 	return m;
@@ -124,7 +171,7 @@ build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 static struct rte_mbuf *
 build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *payload)
 {
-	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len;
 	struct rte_mbuf *head = rte_pktmbuf_alloc(leg->pool);
 	struct rte_mbuf *body = head ? rte_pktmbuf_alloc(leg->pool) : NULL;
 	if (!body) {
@@ -140,11 +187,13 @@ build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *paylo
 	body->next = NULL;
 	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)front);
 	write_frame_head(at, leg, o);
-	if (offloaded(leg, o)) {
-		ask_port(head, at);
-	} else {
-		rd_udp_checksum(at, front - RD_FRAME_HDR, rd_cksum_add(0, o->data, o->data_len));
-	}
+	uint64_t rest = offloaded(leg, o) ? 0 : rd_cksum_add(0, o->data, o->data_len);
+	if (offloaded(leg, o))
+		o->to.family == 6 ? ask_port6(head, at) : ask_port(head, at);
+	else if (o->to.family == 6)
+		rd_udp6_checksum(at, front - headers_of(o), rest);
+	else
+		rd_udp_checksum(at, front - headers_of(o), rest);
 	head->next = body;
 	head->nb_segs = 2;
 	head->pkt_len = front + o->data_len;
@@ -155,7 +204,7 @@ build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *paylo
 static struct rte_mbuf *
 build_copy(struct rd_leg *leg, const struct suci_out *o)
 {
-	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len;
 	uint32_t len = front + o->data_len;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
 	uint8_t *at = m ? (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len) : NULL;
@@ -168,7 +217,7 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 	write_frame_head(at, leg, o);
 	if (o->data_len)
 		memcpy(at + front, o->data, o->data_len);
-	checksum(leg, m, o, at, len - RD_FRAME_HDR);
+	checksum(leg, m, o, at, len - headers_of(o));
 	leg->count.tx_copied++;
 	return m;
 }
@@ -177,18 +226,16 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 static struct rte_mbuf *
 build_sealed(struct rd_leg *leg, struct suci *ep, const struct suci_out *o)
 {
-	static const uint8_t unknown[6];
-	uint32_t udp = suci_out_len(o), len = RD_FRAME_HDR + udp;
+	uint32_t udp = suci_out_len(o), front = headers_of(o), len = front + udp;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
 	uint8_t *at = m ? (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len) : NULL;
-	if (!at || !suci_seal(ep, o, at + RD_FRAME_HDR, udp)) {
+	if (!at || !suci_seal(ep, o, at + front, udp)) {
 		/* No buffer; its path going down meanwhile is as good as lost on the way. */
 		leg->count.drop_no_buffer += !at;
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
-	rd_write_udp(at, &leg->self, unknown, address_of(&o->to), o->to.port, leg->ip_id++, udp,
-		     o->ecn);
+	write_headers(at, leg, o, udp);
 	m->hash.usr = 0;
 	checksum(leg, m, o, at, udp);
 	leg->count.tx_sealed++;
@@ -199,7 +246,11 @@ struct rte_mbuf *
 rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 	       struct rte_mbuf *payload)
 {
-	if (suci_out_len(o) + RD_UDP_HDR + RD_IPV4_HDR > leg->mtu) {
+	if (o->to.family == 6 && !leg->self.six) {
+		leg->count.drop_no_route++;
+		return NULL;
+	}
+	if (suci_out_len(o) + headers_of(o) - RD_ETH_HDR > leg->mtu) {
 		leg->count.drop_toobig++;
 		return NULL;
 	}

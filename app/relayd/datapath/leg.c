@@ -1,5 +1,6 @@
 #include "leg.h"
 #include "frame.h"
+#include "rd/packet6.h"
 #include "sniff.h"
 
 #include "base/assert.h"
@@ -57,16 +58,10 @@ rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m)
 		rd_leg_flush(leg);
 }
 
-void
-rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
+/* To hop; key is what the next frame to the same place has, too. */
+static void
+send_to_hop(struct rd_leg *leg, struct rte_mbuf *m, uint32_t hop, uint32_t key)
 {
-	/* Nearly always to where the last one went; the table has seen that in this turn. */
-	if (dst == leg->last_ip && leg->now_ns == leg->last_ns) {
-		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->last_mac);
-		rd_leg_push(leg, m);
-		return;
-	}
-	uint32_t hop = rd_next_hop(&leg->self, dst);
 	uint8_t mac[6];
 	if (!hop) {
 		leg->count.drop_no_route++;
@@ -76,10 +71,43 @@ rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 	if (!rd_neigh_lookup(leg->neigh, hop, RD_NEIGH_PEER, mac, m, leg->now_ns))
 		return;
 	memcpy(leg->last_mac, mac, sizeof mac);
-	leg->last_ip = dst;
+	leg->last_ip = key;
 	leg->last_ns = leg->now_ns;
 	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
 	rd_leg_push(leg, m);
+}
+
+/* Nearly always to where the last one went; the table has seen that in this turn. */
+static bool
+send_to_last(struct rd_leg *leg, struct rte_mbuf *m, uint32_t key)
+{
+	if (key != leg->last_ip || leg->now_ns != leg->last_ns)
+		return false;
+	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->last_mac);
+	rd_leg_push(leg, m);
+	return true;
+}
+
+void
+rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
+{
+	if (!send_to_last(leg, m, dst))
+		send_to_hop(leg, m, rd_next_hop(&leg->self, dst), dst);
+}
+
+uint32_t
+rd_leg_hop6(struct rd_leg *leg, const uint8_t dst[16])
+{
+	const uint8_t *hop = leg->self.six ? rd_next_hop6(&leg->self, dst) : NULL;
+	return hop ? rd_hops_number(&leg->hops, hop) : 0;
+}
+
+void
+rd_leg_send_ip6(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t dst[16])
+{
+	uint32_t hop = rd_leg_hop6(leg, dst);
+	if (!hop || !send_to_last(leg, m, hop))
+		send_to_hop(leg, m, hop, hop);
 }
 
 void
@@ -90,20 +118,45 @@ rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6])
 	memcpy(leg->sender[at].mac, mac, 6);
 }
 
+uint32_t
+rd_leg_sender6(const uint8_t ip[16])
+{
+	uint32_t x = be32_load(ip) ^ be32_load(ip + 4) ^ be32_load(ip + 8) ^ be32_load(ip + 12);
+	return x | 15u << 28; /* no IPv4 host's */
+}
+
+/* To the station that sent from there last, if that is remembered. */
+static bool
+send_to_sender(struct rd_leg *leg, struct rte_mbuf *m, uint32_t from)
+{
+	for (uint32_t i = 1; i <= RD_SENDERS && i <= leg->nsenders; i++) {
+		uint32_t at = (leg->nsenders - i) % RD_SENDERS;
+		if (leg->sender[at].ip != from || (leg->sender[at].mac[0] & 1))
+			continue;
+		leg->count.tx_back++;
+		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->sender[at].mac);
+		rd_leg_push(leg, m);
+		return true;
+	}
+	return false;
+}
+
+void
+rd_leg_send_back6(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t dst[16])
+{
+	if (send_to_sender(leg, m, rd_leg_sender6(dst)))
+		return;
+	leg->count.drop_no_route++;
+	rte_pktmbuf_free(m);
+}
+
 void
 rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 {
 	uint32_t hop = rd_next_hop(&leg->self, dst);
 	uint8_t mac[6];
-	for (uint32_t i = 1; i <= RD_SENDERS && i <= leg->nsenders; i++) {
-		uint32_t at = (leg->nsenders - i) % RD_SENDERS;
-		if (leg->sender[at].ip != dst || (leg->sender[at].mac[0] & 1))
-			continue;
-		leg->count.tx_back++;
-		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->sender[at].mac);
-		rd_leg_push(leg, m);
+	if (send_to_sender(leg, m, dst))
 		return;
-	}
 	if (!hop) {
 		leg->count.drop_no_route++;
 		rte_pktmbuf_free(m);
@@ -182,7 +235,8 @@ neighbour_moved(void *user, uint32_t ip, const uint8_t *mac)
 {
 	struct rd_leg *leg = user;
 	leg->last_ns = 0; /* the MAC that was looked up last may be its */
-	struct rte_mbuf *m = leg->to_kernel ? rte_pktmbuf_alloc(leg->pool) : NULL;
+	struct rte_mbuf *m =
+		leg->to_kernel && !rd_hops_is_number(ip) ? rte_pktmbuf_alloc(leg->pool) : NULL;
 	if (!m)
 		return; /* the kernel asks when it is silent */
 	rd_write_arp_request((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME), &leg->self, ip, NULL);
@@ -208,7 +262,18 @@ send_request(void *user, uint32_t ip, const uint8_t *mac)
 		leg->count.drop_no_buffer++;
 		return;
 	}
-	rd_write_arp_request((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME), &leg->self, ip, mac);
+	if (!rd_hops_is_number(ip)) {
+		rd_write_arp_request((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME), &leg->self, ip,
+				     mac);
+		rd_leg_push(leg, m);
+		return;
+	}
+	const uint8_t *target = leg->self.six ? rd_hops_address(&leg->hops, ip) : NULL;
+	if (!target) { /* nobody sends there any more */
+		rte_pktmbuf_free(m);
+		return;
+	}
+	rd_write_nd_request((uint8_t *)rte_pktmbuf_append(m, RD_ND_FRAME), &leg->self, target, mac);
 	rd_leg_push(leg, m);
 }
 
@@ -227,6 +292,28 @@ rd_leg_defend(struct rd_leg *leg, uint32_t ip)
 		leg->defence_ns = base_add_ns(leg->now_ns, DEFENCE_NS);
 }
 
+void
+rd_leg_defend6(struct rd_leg *leg)
+{
+	leg->defence_6 = true;
+	if (!leg->defence_ns)
+		leg->defence_ns = base_add_ns(leg->now_ns, DEFENCE_NS);
+}
+
+static void
+announce_six(struct rd_leg *leg)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+	leg->defence_6 = false;
+	if (!m) {
+		leg->count.drop_no_buffer++;
+		return;
+	}
+	rd_write_nd_announcement((uint8_t *)rte_pktmbuf_append(m, RD_ND_FRAME), &leg->self);
+	leg->count.tx_arp_defence++;
+	rd_leg_push(leg, m);
+}
+
 uint64_t
 rd_leg_defence_ns(const struct rd_leg *leg)
 {
@@ -240,6 +327,8 @@ rd_leg_defend_tick(struct rd_leg *leg)
 	if (!leg->defence_ns || leg->now_ns < leg->defence_ns)
 		return;
 	leg->defence = leg->defence_ns = 0;
+	if (leg->defence_6)
+		announce_six(leg);
 	for (; which; which &= which - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(which);
 		struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
@@ -248,7 +337,8 @@ rd_leg_defend_tick(struct rd_leg *leg)
 			continue;
 		}
 		rd_write_arp_announcement((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME),
-					  &leg->self, i ? leg->self.more[i - 1] : leg->self.address);
+					  &leg->self,
+					  i ? leg->self.more[i - 1] : leg->self.address);
 		leg->count.tx_arp_defence++;
 		rd_leg_push(leg, m);
 	}

@@ -10,6 +10,7 @@
 #define RD_LEG_H
 
 #include "driver/port.h"
+#include "rd/hops.h"
 #include "rd/neigh.h"
 #include "rd/packet.h"
 #include "suci/endpoint.h"
@@ -28,7 +29,7 @@
 	X(rx_bytes, "their bytes")                                                         \
 	X(rx_suci, "datagrams for the Suci endpoint")                                      \
 	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")     \
-	X(rx_arp, "ARP requests answered")                                                 \
+	X(rx_arp, "ARP requests and neighbour solicitations answered")                     \
 	X(rx_echo, "ICMP echo requests answered")                                          \
 	X(tx_arp_defence, "own addresses announced, for another station claimed them")     \
 	X(tx_arp_kernel, "neighbours told to the kernel")                                  \
@@ -75,7 +76,8 @@ struct rd_leg {
 	const char *name;
 	uint8_t index;
 	struct rd_station self;
-	uint32_t mtu; /* IP bytes */
+	struct rd_six six; /* its IPv6 side, if self.six is that */
+	uint32_t mtu;	   /* IP bytes */
 	const struct rd_port *port;
 	/* Of the port: NO_QUEUE, or the worker's own.  Without one to receive from, frames come
 	 * from other workers alone; without one to send to they go to worker via. */
@@ -91,9 +93,10 @@ struct rd_leg {
 	/* When the own addresses that were claimed by others are announced (0: none was), and
 	 * which: bit 0 self.address, bit 1 + i self.more[i]. */
 	uint64_t defence_ns, defence;
+	bool defence_6; /* the IPv6 address, too */
 	/* Where the last frame went, and when the table was asked. */
 	uint64_t last_ns;
-	uint32_t last_ip;
+	uint32_t last_ip; /* IPv6: the number of the next hop */
 	uint8_t last_mac[6];
 	/* Whence the last datagrams of paths that may not exist came, for answers to them. */
 	struct {
@@ -114,6 +117,7 @@ struct rd_leg {
 	/* Takes frames if txq is RD_NO_QUEUE. */
 	void (*hand_over)(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 	void *user;
+	struct rd_hops hops; /* IPv6 next hops, as neigh knows them */
 };
 
 /* neigh_mem: rd_neigh_footprint(neigh_conf) bytes; ops and user of neigh_conf are
@@ -127,17 +131,27 @@ void rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m);
 void rd_leg_flush(struct rd_leg *leg);
 /* Queue an IP frame of ours, whose destination MAC is still open, to dst, a peer. */
 void rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* The same with IPv6. */
+void rd_leg_send_ip6(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t dst[16]);
 /* Another station claims ip, an address of ours: it is announced soon after, as often as that
  * happens. */
 void rd_leg_defend(struct rd_leg *leg, uint32_t ip);
+void rd_leg_defend6(struct rd_leg *leg);
 /* When the next announcement is due, BASE_NEVER_NS if none is; and send what is. */
 uint64_t rd_leg_defence_ns(const struct rd_leg *leg);
 void rd_leg_defend_tick(struct rd_leg *leg);
 /* A datagram came from ip that may need an answer though ip has proved nothing. */
 void rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6]);
+/* What stands for an IPv6 address there: two that share it are mistaken for each other, which
+ * sends an answer to nobody's proof to the wrong station of the link. */
+uint32_t rd_leg_sender6(const uint8_t ip[16]);
 /* The answer: to the station that sent it, so that neighbours nobody has seen answer are not
  * asked for in the name of whoever forges addresses. */
 void rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* With IPv6, only if it is still known which station that was. */
+void rd_leg_send_back6(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t dst[16]);
+/* The number by which neigh knows the next hop to dst; 0: no route. */
+uint32_t rd_leg_hop6(struct rd_leg *leg, const uint8_t dst[16]);
 /* May this echo request be answered? */
 bool rd_leg_echo(struct rd_leg *leg);
 /* What the kernel sent.  Its ARP requests are answered from our table, which asks for it: the

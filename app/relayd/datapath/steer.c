@@ -8,6 +8,8 @@
 
 #include <rte_mbuf.h>
 
+#define TOLD_MAX 256u /* bytes of what a neighbour says */
+
 int
 rd_steer_init(struct rd_steer *s, uint32_t workers)
 {
@@ -53,17 +55,19 @@ rd_steer_hand(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, uint3
 void
 rd_steer_tell(struct rd_worker *w, struct rd_leg *leg, const struct rte_mbuf *m)
 {
+	/* Neighbour discovery has more to say than ARP, but not much. */
+	uint16_t len = m->data_len < TOLD_MAX ? m->data_len : TOLD_MAX;
 	for (uint32_t to = 0; to < w->nworkers; to++) {
 		if (to == w->index)
 			continue;
 		struct rte_mbuf *copy = rte_pktmbuf_alloc(w->pool);
-		void *at = copy ? rte_pktmbuf_append(copy, RD_ARP_FRAME) : NULL;
+		void *at = copy ? rte_pktmbuf_append(copy, len) : NULL;
 		if (!at) {
 			leg->count.drop_no_buffer++;
 			rte_pktmbuf_free(copy);
 			return;
 		}
-		memcpy(at, rte_pktmbuf_mtod(m, void *), RD_ARP_FRAME);
+		memcpy(at, rte_pktmbuf_mtod(m, void *), len);
 		copy->port = leg->port->id;
 		if (base_ring_push(&rd_steer_pair(w->steer, w->index, to)->rx, copy)) {
 			leg->count.steer_told++;

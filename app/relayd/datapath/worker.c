@@ -8,6 +8,7 @@
 #include "driver/poller.h"
 #include "frame.h"
 #include "rd/lanes.h"
+#include "rd/packet6.h"
 #include "relay/addr.h"
 #include "suci/wire.h"
 #include "sniff.h"
@@ -52,6 +53,17 @@ set_trunk_cc(struct rd_worker *w)
 
 /* ---- receive ----------------------------------------------------------------- */
 
+/* An address of IPv4, or the number of an IPv6 next hop. */
+static void
+set_address(struct rd_event *e, const struct rd_leg *leg, uint32_t ip)
+{
+	const uint8_t *six = rd_hops_is_number(ip) ? rd_hops_address(&leg->hops, ip) : NULL;
+	e->log.leg = leg->index;
+	e->log.address = six ? 0 : ip;
+	if (six)
+		e->log.peer = suci_addr_of(six, 0);
+}
+
 void
 rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 {
@@ -62,8 +74,7 @@ rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 	if (!e)
 		return;
 	e->type = RD_EVENT_NEIGHBOUR;
-	e->log.leg = leg->index;
-	e->log.address = ip;
+	set_address(e, leg, ip);
 	rd_worker_post(w, e);
 }
 
@@ -122,8 +133,7 @@ rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t k
 		return;
 	w->contested_ns = w->now_ns;
 	e->type = RD_EVENT_CONTESTED;
-	e->log.leg = leg->index;
-	e->log.address = ip;
+	set_address(e, leg, ip);
 	mac_text(e->log.what, sizeof e->log.what, known);
 	mac_text(e->text, sizeof e->text, claim);
 	rd_worker_post(w, e);
@@ -132,7 +142,11 @@ rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t k
 static void
 conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 {
-	rd_leg_defend(leg, f->src_ip);
+	bool six = f->drop == RD_DROP_nd_conflict;
+	if (six)
+		rd_leg_defend6(leg);
+	else
+		rd_leg_defend(leg, f->src_ip);
 	if (w->now_ns - w->conflict_ns < BASE_S_NS)
 		return;
 	struct rd_event *e = rd_worker_event(w, false);
@@ -140,8 +154,11 @@ conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 		return;
 	w->conflict_ns = w->now_ns;
 	e->type = RD_EVENT_CONFLICT;
-	e->log.leg = leg->index;
-	e->log.address = f->src_ip;
+	set_address(e, leg, f->src_ip);
+	if (six) {
+		e->log.address = 0;
+		e->log.peer = suci_addr_of(leg->six.address, 0);
+	}
 	mac_text(e->log.what, sizeof e->log.what, f->src_mac);
 	rd_worker_post(w, e);
 }
@@ -170,6 +187,70 @@ arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd
 	return true;
 }
 
+/* The same for IPv6: only of next hops that peers are behind is anything learned. */
+static bool
+discover(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd_rx_frame *f)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	bool request = f->verdict == RD_RX_ND_REQUEST;
+	uint32_t hop = f->src_6 ? rd_hops_known(&leg->hops, frame + f->src_6) : 0;
+	enum rd_neigh_word word = request	 ? RD_NEIGH_ASKS
+				  : f->announced ? RD_NEIGH_ANNOUNCES
+						 : RD_NEIGH_ANSWERS;
+	if (hop)
+		rd_neigh_learn(leg->neigh, hop, f->src_mac, word, w->now_ns);
+	if (w->index)
+		return false;
+	if (w->nworkers > 1 && f->src_6)
+		rd_steer_tell(w, leg, m);
+	if (!request || m->data_len + (uint32_t)rte_pktmbuf_tailroom(m) < RD_ND_FRAME)
+		return false;
+	rd_nd_answer(frame, &leg->self, f);
+	m->data_len = RD_ND_FRAME;
+	m->pkt_len = RD_ND_FRAME;
+	m->ol_flags = 0;
+	leg->count.rx_arp++;
+	return true;
+}
+
+static inline void
+take_datagram(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m,
+	      const struct rd_rx_frame *f)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	struct suci_addr from;
+	uint32_t sender = f->src_ip;
+	if (f->src_6) {
+		from = suci_addr_of(frame + f->src_6, f->src_port);
+		from.leg = leg->index;
+		sender = rd_leg_sender6(from.ip);
+	} else {
+		relay_addr_set_v4(&from, f->src_ip, f->src_port, leg->index);
+	}
+	leg->count.rx_suci++;
+	/* All but data may be about a path that is not. */
+	if (f->payload_len && (frame[f->payload_off] & 15) != SUCI_T_DATA)
+		rd_leg_note_sender(leg, sender, f->src_mac);
+	rd_frame_set_tail(m, f);
+	rd_custody_offer(w, &from, m, frame + f->payload_off, f->payload_len, f->ecn);
+}
+
+/* ICMP says that a datagram of ours did not arrive. */
+static void
+take_error(struct rd_worker *w, struct rd_leg *leg, const uint8_t *frame,
+	   const struct rd_rx_frame *f)
+{
+	struct suci_addr to = relay_addr_v4(f->quoted_ip, f->quoted_port, leg->index);
+	if (f->quoted_6) {
+		to = suci_addr_of(frame + f->quoted_6, f->quoted_port);
+		to.leg = leg->index;
+	}
+	leg->count.rx_unreachable++;
+	/* Code 4 is about size, not about absence. */
+	if (f->icmp_code != 4)
+		suci_path_unreachable(w->ep, &to, frame + f->quote_off, f->quote_len, w->now_ns);
+}
+
 /* m is ours, and no other worker's; afterwards it is not. */
 static inline void
 take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
@@ -178,17 +259,9 @@ take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	rd_packet_parse(&leg->self, frame, m->data_len, &f);
 	switch (f.verdict) {
-	case RD_RX_SUCI: {
-		struct suci_addr from;
-		relay_addr_set_v4(&from, f.src_ip, f.src_port, leg->index);
-		leg->count.rx_suci++;
-		/* All but data may be about a path that is not. */
-		if (f.payload_len && (frame[f.payload_off] & 15) != SUCI_T_DATA)
-			rd_leg_note_sender(leg, f.src_ip, f.src_mac);
-		rd_frame_set_tail(m, &f);
-		rd_custody_offer(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);
+	case RD_RX_SUCI:
+		take_datagram(w, leg, m, &f);
 		return;
-	}
 	case RD_RX_GATEWAY:
 		to_gateway(w, leg, m);
 		return;
@@ -198,27 +271,30 @@ take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 			break;
 		rd_leg_push(leg, m);
 		return;
+	case RD_RX_ND_REQUEST:
+	case RD_RX_ND_REPLY:
+		if (!discover(w, leg, m, &f))
+			break;
+		rd_leg_push(leg, m);
+		return;
 	case RD_RX_ECHO:
 		if (!rd_leg_echo(leg)) {
 			leg->count.drop_echo++;
 			break;
 		}
-		rd_echo_answer(frame, &f);
+		if (f.src_6)
+			rd_echo6_answer(frame, &f);
+		else
+			rd_echo_answer(frame, &f);
 		m->data_len = (uint16_t)f.frame_len;
 		m->pkt_len = f.frame_len;
 		m->ol_flags = 0;
 		leg->count.rx_echo++;
 		rd_leg_push(leg, m);
 		return;
-	case RD_RX_UNREACHABLE: {
-		struct suci_addr to = relay_addr_v4(f.quoted_ip, f.quoted_port, leg->index);
-		leg->count.rx_unreachable++;
-		/* Code 4 is about size, not about absence. */
-		if (f.icmp_code != 4)
-			suci_path_unreachable(w->ep, &to, frame + f.quote_off, f.quote_len,
-					      w->now_ns);
+	case RD_RX_UNREACHABLE:
+		take_error(w, leg, frame, &f);
 		break;
-	}
 	case RD_RX_TAP_FLOW:
 		if (!leg->flows || !rd_flows_knows(leg->flows, &f.flow, w->now_ns)) {
 			leg->count.rx_drop[RD_DROP_tap_port]++;
@@ -230,7 +306,7 @@ take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		return;
 	case RD_RX_DROP:
 		leg->count.rx_drop[f.drop]++;
-		if (f.drop == RD_DROP_arp_conflict)
+		if (f.drop == RD_DROP_arp_conflict || f.drop == RD_DROP_nd_conflict)
 			conflict(w, leg, &f);
 		break;
 	}
@@ -346,6 +422,15 @@ for_own_gateway(const struct rd_worker *w, const struct suci_addr *to)
 	       be32_load(to->ip + 12) == self->address;
 }
 
+static void
+send_six(struct rd_leg *leg, struct rte_mbuf *m, const struct suci_out *o)
+{
+	if (o->path == UINT32_MAX)
+		rd_leg_send_back6(leg, m, o->to.ip);
+	else
+		rd_leg_send_ip6(leg, m, o->to.ip);
+}
+
 static uint32_t
 transmit_burst(struct rd_worker *w)
 {
@@ -364,6 +449,8 @@ transmit_burst(struct rd_worker *w)
 			rd_sniff_built(w->sniffer, m, payload);
 		if (m && own)
 			to_gateway(w, leg, m);
+		else if (m && o->to.family == 6)
+			send_six(leg, m, o);
 		else if (m && o->path == UINT32_MAX)
 			rd_leg_send_back(leg, m, be32_load(o->to.ip + 12));
 		else if (m)
@@ -513,8 +600,10 @@ suspect_silent(struct rd_worker *w)
 		    w->now_ns - p.last_rx_ns < silence_ns)
 			continue;
 		struct rd_leg *leg = &w->leg[p.peer.leg];
-		rd_neigh_suspect(leg->neigh, rd_next_hop(&leg->self, be32_load(p.peer.ip + 12)),
-				 w->now_ns);
+		uint32_t hop = p.peer.family == 6
+				       ? rd_leg_hop6(leg, p.peer.ip)
+				       : rd_next_hop(&leg->self, be32_load(p.peer.ip + 12));
+		rd_neigh_suspect(leg->neigh, hop, w->now_ns);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "driver/aead.h"
 #include "driver/pool.h"
 #include "keys.h"
+#include "rd/packet6.h"
 #include "relay/addr.h"
 
 #include <rte_malloc.h>
@@ -21,7 +22,8 @@
 #define LIGHT_EXPIRY_S	 86400
 
 _Static_assert(RD_LEG_PRIVATE == (int)RELAY_LEG_PRIVATE && RD_LEG_GLOBAL == (int)RELAY_LEG_GLOBAL &&
-		       RD_LEG_LIGHT == RELAY_LEG_LIGHT && RD_LIGHTS_MAX == RELAY_LIGHTS_MAX,
+		       RD_LEG_LIGHT == RELAY_LEG_LIGHT && RD_LIGHTS_MAX == RELAY_LIGHTS_MAX &&
+		       RD_PLACES_MAX == RELAY_PLACES_MAX,
 	       "the configuration's legs are the core's");
 
 static struct suci_limits
@@ -38,13 +40,20 @@ suci_limits_of(const struct rd_conf *conf)
 	};
 }
 
+/* What IP and UDP take of a packet of that leg. */
+static uint32_t
+headers_on(const struct rd_conf *conf, uint32_t leg)
+{
+	return (conf->port[leg].prefix6_len ? RD_IPV6_HDR : RD_IPV4_HDR) + RD_UDP_HDR;
+}
+
 /* UDP payload with which trunks begin; 0: all that the leg takes is known to pass. */
 static uint32_t
 trunk_mtu_start(const struct rd_conf *conf)
 {
 	if (conf->suci.global_mtu_start >= conf->port[RD_LEG_GLOBAL].mtu)
 		return 0;
-	return conf->suci.global_mtu_start - RD_IPV4_HDR - RD_UDP_HDR;
+	return conf->suci.global_mtu_start - headers_on(conf, RD_LEG_GLOBAL);
 }
 
 static struct relay_core_limits
@@ -140,6 +149,11 @@ cluster_of(const struct rd_worker *w, struct relay_core_conf *cc)
 		cc->rule[cc->nrules++] = (struct relay_policy_rule){
 			p->address, (uint8_t)p->prefix_len, (uint8_t)p->policy};
 	}
+	for (; cc->nplaces < conf->trunks.nplaces; cc->nplaces++) {
+		const struct rd_conf_place *p = &conf->trunks.place[cc->nplaces];
+		cc->place[cc->nplaces].ipv4 = p->name;
+		memcpy(cc->place[cc->nplaces].ipv6, p->address, sizeof p->address);
+	}
 	cc->partition_ns = conf->trunks.partition_timeout_s * BASE_S_NS;
 }
 
@@ -151,7 +165,8 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 	struct relay_core_conf cc = {
 		.limits = core_limits_of(conf),
 		.self_global = relay_addr_v4(global->address, global->udp_port, RELAY_LEG_GLOBAL),
-		.trunk_mtu = (uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR),
+		.trunk_mtu =
+			(uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - headers_on(conf, RD_LEG_GLOBAL)),
 		.trunk_mtu_start = (uint16_t)trunk_mtu_start(conf),
 		.workers = w->nworkers,
 		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
@@ -209,7 +224,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = w->conf;
 	uint32_t mtu = 0, start = trunk_mtu_start(conf);
-	uint32_t global = conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR;
+	uint32_t global = conf->port[RD_LEG_GLOBAL].mtu - headers_on(conf, RD_LEG_GLOBAL);
 	for (uint32_t i = 0; i < conf->nlegs; i++)
 		mtu = conf->port[i].mtu > mtu ? conf->port[i].mtu : mtu;
 	struct suci_config sc = {
@@ -244,7 +259,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 	}
 	sc.incarnation |= 1; /* not 0 */
 	for (uint32_t i = 0; i < conf->nlegs; i++) {
-		sc.mtu_leg[i] = conf->port[i].mtu - RD_IPV4_HDR - RD_UDP_HDR;
+		sc.mtu_leg[i] = conf->port[i].mtu - headers_on(conf, i);
 		sc.ecn_off_leg[i] = i != RD_LEG_GLOBAL;
 	}
 	if (w->keys->sealed) {
@@ -295,8 +310,13 @@ init_legs(struct rd_worker *w, char *err, size_t err_max)
 		}
 		for (uint32_t k = 0; i < RD_LEGS && k < w->conf->neighbours.nknown; k++) {
 			const struct rd_conf_mac *known = &w->conf->neighbours.known[k];
-			if (rd_conf_on_leg(w->conf, i, known->address))
-				(void)rd_neigh_fix(w->leg[i].neigh, known->address, known->mac);
+			if (known->address ? rd_conf_on_leg(w->conf, i, known->address)
+					   : i == RD_LEG_GLOBAL)
+				(void)rd_neigh_fix(w->leg[i].neigh,
+						   known->address ? known->address
+								  : rd_hops_fix(&w->leg[i].hops,
+										known->address6),
+						   known->mac);
 		}
 	}
 	return 0;

@@ -141,7 +141,7 @@ struct rd_event {
 		} light;
 		struct {
 			uint8_t leg;
-			uint32_t address;
+			uint32_t address; /* 0: it is IPv6, in peer */
 			struct suci_addr peer;
 			char what[96];
 		} log;

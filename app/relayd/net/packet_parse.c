@@ -1,6 +1,7 @@
 /* The parser: from the Ethernet header inwards, every length checked before the
  * bytes behind it are read. */
 #include "packet_private.h"
+#include "rd/packet6.h"
 
 #include "base/bytes.h"
 
@@ -17,7 +18,13 @@ const char *const rd_rx_drop_help[RD_RX_DROPS_COUNT] = {
 #undef X
 };
 
-enum { ETHERTYPE_V4 = 0x0800, ETHERTYPE_A = 0x0806, ETHERTYPE_VL = 0x8100, ETHERTYPE_QQ = 0x88a8 };
+enum {
+	ETHERTYPE_V4 = 0x0800,
+	ETHERTYPE_A = 0x0806,
+	ETHERTYPE_VL = 0x8100,
+	ETHERTYPE_V6 = 0x86dd,
+	ETHERTYPE_QQ = 0x88a8
+};
 enum { ICMP_ECHO_REQUEST = 8 };
 
 static const uint8_t broadcast_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -280,6 +287,8 @@ rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len)
 	if (type == ETHERTYPE_A)
 		return 0;
 	const uint8_t *ip = frame + RD_ETH_HDR;
+	if (type == ETHERTYPE_V6 && self->six)
+		return rd_packet6_shard(self, frame, len);
 	len -= RD_ETH_HDR;
 	if (type != ETHERTYPE_V4 || len < RD_IPV4_HDR)
 		return RD_SHARD_HERE;
@@ -311,12 +320,15 @@ rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 	out->frame_len = (uint32_t)len;
 	memcpy(out->src_mac, frame + 6, 6);
 	uint16_t type = be16_load(frame + 12);
-	if (memcmp(frame, self->mac, 6) != 0 && memcmp(frame, broadcast_mac, 6) != 0)
+	if (memcmp(frame, self->mac, 6) != 0 && memcmp(frame, broadcast_mac, 6) != 0 &&
+	    !(self->six && type == ETHERTYPE_V6 && rd_packet6_group(self, frame)))
 		drop_packet(out, RD_DROP_mac);
 	else if (type == ETHERTYPE_VL || type == ETHERTYPE_QQ)
 		drop_packet(out, RD_DROP_vlan);
 	else if (type == ETHERTYPE_A)
 		parse_arp(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
+	else if (type == ETHERTYPE_V6 && self->six)
+		rd_packet6_parse(self, frame, len, out);
 	else if (type != ETHERTYPE_V4)
 		drop_packet(out, RD_DROP_ethertype);
 	else

@@ -305,6 +305,7 @@ do_port(struct relay *r, uint32_t i)
 		.n_rxq = (uint16_t)r->nworkers,
 		.n_txq = (uint16_t)r->nworkers,
 		.fewer_queues = true,
+		.allmulti = p->prefix6_len != 0, /* neighbour discovery asks groups */
 		.sort_ipv4 = p->address,
 		.sort_port = (uint16_t)p->udp_port,
 		.sort_ports = (uint16_t)r->nworkers,
@@ -413,6 +414,12 @@ set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 	};
 	leg->self.nmore = i < RD_LEGS ? rd_conf_leg_more(r->conf, (int)i, leg->self.more) : 0;
 	leg->self.sum_required = i != RD_LEG_PRIVATE;
+	if (p->prefix6_len) {
+		memcpy(leg->six.address, p->address6, sizeof leg->six.address);
+		memcpy(leg->six.gateway, p->next6, sizeof leg->six.gateway);
+		leg->six.prefix_len = p->prefix6_len;
+		leg->self.six = &leg->six;
+	}
 	if (i < RD_LEGS)
 		set_open(r->conf, i, &leg->self);
 	memcpy(leg->self.mac, port->mac, 6);
@@ -637,13 +644,15 @@ static void
 work(struct relay *r)
 {
 	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT], more[32] = "";
+	const char *six = r->conf->port[RD_LEG_GLOBAL].ipv6;
 	if (r->conf->impi.ports > 1)
 		snprintf(more, sizeof more, " and the next %u", r->conf->impi.ports - 1);
 	rd_log(RD_LOG_INFO,
-	       "ready: cluster %s relay %u, private %s (IMPI port %u%s), global %s, server %s",
+	       "ready: cluster %s relay %u, private %s (IMPI port %u%s), global %s%s%s, server %s",
 	       r->conf->cluster.name, r->conf->cluster.self,
 	       rd_ipv4_text(r->conf->port[RD_LEG_PRIVATE].address, a), r->conf->impi.listen_port,
-	       more, rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), r->conf->impi.server);
+	       more, rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), *six ? " and " : "",
+	       six, r->conf->impi.server);
 	rd_log(RD_LOG_INFO,
 	       "who has proved nothing takes at most %zu KB, at the IMPI ports (%u connections); "
 	       "what "

@@ -31,6 +31,7 @@
 #define RD_MACS_MAX	  16
 #define RD_CONF_OPEN_MAX  16
 #define RD_PAIRS_MAX	  31 /* trunks.pairs */
+#define RD_PLACES_MAX	  64 /* trunks.ipv6 = RELAY_PLACES_MAX of relay/core.h */
 #define RD_IMPI_PORTS_MAX 64 /* = the largest impi.ports */
 
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
@@ -62,6 +63,9 @@ struct rd_conf_port {
 	uint32_t udp_port; /* of worker 0; the others at the next ones */
 	uint32_t sealing;  /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
+	char ipv6[64], gateway6[48]; /* of the global leg, as written; and as read: */
+	uint8_t address6[16], next6[16];
+	uint32_t prefix6_len; /* 0: no IPv6 */
 };
 
 enum rd_switch {
@@ -161,7 +165,8 @@ struct rd_conf {
 		uint32_t entries, pending, retry_ms, tries, expiry_s;
 		char mac[512]; /* "10.0.0.10=02:00:00:00:00:0a,..." */
 		struct rd_conf_mac {
-			uint32_t address;
+			uint32_t address; /* 0: it is IPv6 */
+			uint8_t address6[16];
 			uint8_t mac[6];
 		} known[RD_MACS_MAX]; /* as read from mac */
 		uint32_t nknown;
@@ -187,6 +192,12 @@ struct rd_conf {
 			uint32_t address, prefix_len, policy;
 		} pair[RD_PAIRS_MAX]; /* as read from pairs */
 		uint32_t npairs;
+		char ipv6[2048]; /* "198.51.100.21=2001:db8::21,..." */
+		struct rd_conf_place {
+			uint32_t name; /* its global IPv4 address */
+			uint8_t address[16];
+		} place[RD_PLACES_MAX]; /* as read from ipv6 */
+		uint32_t nplaces;
 		uint32_t partition_timeout_s, weight;
 	} trunks;
 	char tap_allow[256]; /* "global:tcp/22,udp/5000-5010" */
@@ -277,6 +288,10 @@ uint32_t rd_conf_gate_global(const struct rd_conf *conf, uint32_t i);
 uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX]);
 /* Another address of the leg's subnet? */
 bool rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address);
+/* Another address of the leg's IPv6 prefix? */
+bool rd_conf_on_leg6(const struct rd_conf_port *port, const uint8_t address[16]);
+/* "198.51.100.21=2001:db8::21,..." into place[], at most max: their number, or -1. */
+int rd_conf_places(const char *text, struct rd_conf_place *place, uint32_t max);
 /* "198.51.100.0/24=stripe,..." into pair[], at most max: their number, or -1. */
 int rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max);
 /* "global:tcp/22,udp/5000-5010" into open[], at most max: their number, or -1. */

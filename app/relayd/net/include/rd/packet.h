@@ -1,4 +1,5 @@
-/* rd/packet.h - Ethernet, ARP, IPv4, ICMP, UDP as far as a relay speaks them.
+/* rd/packet.h - Ethernet, ARP, IPv4, ICMP, UDP as far as a relay speaks them; IPv6 is in
+ * rd/packet6.h.
  *
  * rd_packet_parse() looks at one received frame and says what is to be done with
  * it; it changes nothing and believes nothing.  The build functions write
@@ -7,7 +8,7 @@
  * begun it: verdicts RD_RX_TAP and RD_RX_TAP_FLOW.
  *
  * Not done here: reassembly (fragments are dropped: Suci never exceeds the MTU
- * and TCP finds it), VLAN, IPv6.
+ * and TCP finds it), VLAN.
  *
  * Units    bytes; IPv4 addresses and ports in host order.
  * Threads  pure functions.
@@ -33,12 +34,15 @@
 	X(short, "frame ends inside its headers")                             \
 	X(mac, "destination MAC is neither ours nor broadcast")               \
 	X(vlan, "VLAN tagged")                                                \
-	X(ethertype, "neither IPv4 nor ARP")                                  \
+	X(ethertype, "neither ARP nor an IP that the leg has an address of")  \
 	X(arp_format, "ARP not for Ethernet and IPv4, or of an unknown kind") \
 	X(arp_other, "ARP that concerns other addresses")                     \
 	X(arp_conflict, "ARP by another station that claims our address")     \
-	X(ip_version, "IP version is not 4")                                  \
-	X(ip_header, "IP header length out of range")                         \
+	X(nd_format, "neighbour discovery that may not be believed")          \
+	X(nd_other, "neighbour discovery that concerns other addresses")      \
+	X(nd_conflict, "another station that claims our IPv6 address")        \
+	X(ip_version, "IP version is not that of the frame's type")           \
+	X(ip_header, "IP header length out of range, or extension headers")   \
 	X(ip_checksum, "IP header checksum wrong")                            \
 	X(ip_length, "IP total length does not fit the frame")                \
 	X(ip_fragment, "fragment of a datagram")                              \
@@ -71,8 +75,10 @@ enum rd_rx_verdict {
 	RD_RX_ARP_REPLY,   /* src_ip, src_mac; announced: to everybody, unasked */
 	RD_RX_ECHO,	   /* ICMP echo request to us */
 	RD_RX_UNREACHABLE, /* ICMP says that quoted_ip:quoted_port cannot be reached */
-	RD_RX_TAP,	   /* for the kernel: to an open port, or about what it sent from one */
-	RD_RX_TAP_FLOW,	   /* for the kernel if it began that flow, else RD_DROP_tap_port */
+	RD_RX_ND_REQUEST,  /* as ARP's, for IPv6 */
+	RD_RX_ND_REPLY,
+	RD_RX_TAP,	/* for the kernel: to an open port, or about what it sent from one */
+	RD_RX_TAP_FLOW, /* for the kernel if it began that flow, else RD_DROP_tap_port */
 };
 
 /* Ports of the kernel that strangers may talk to. */
@@ -80,6 +86,12 @@ enum rd_rx_verdict {
 struct rd_open {
 	uint8_t protocol; /* 6 TCP, 17 UDP */
 	uint16_t first, last;
+};
+
+/* The IPv6 side of a leg. */
+struct rd_six {
+	uint8_t address[16], gateway[16]; /* gateway: next hop; all zero = none */
+	uint32_t prefix_len;		  /* 1 .. 127 */
 };
 
 #define RD_STATION_MORE 32
@@ -100,6 +112,7 @@ struct rd_station {
 	uint32_t nopen;
 	struct rd_open open[RD_OPEN_MAX];
 	uint32_t other, other_mask; /* the other leg's subnet; mask 0: not known */
+	const struct rd_six *six;   /* NULL: the leg has no IPv6 address */
 };
 /* One of the station's addresses? */
 bool rd_station_has(const struct rd_station *self, uint32_t address);
@@ -119,6 +132,9 @@ struct rd_rx_frame {
 	uint32_t quoted_ip;
 	uint16_t quoted_port;
 	uint16_t quote_off, quote_len; /* UDP payload in the quote, as much as there is */
+	/* IPv6: where in the frame the address is that src_ip, quoted_ip would be; 0: it is IPv4.
+	 */
+	uint16_t src_6, quoted_6;
 	uint8_t icmp_code;
 	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
 	uint8_t src_mac[6];
