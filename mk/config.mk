@@ -7,7 +7,8 @@ ifeq ($(origin AR),default)
 AR := ar
 endif
 EXTRAS ?=
-PREFIX ?= /usr/local
+# Not a folder of PATH: there our mpicc and mpirun would come before those of the machine's MPI.
+PREFIX ?= /opt/relayd
 # Libraries and pkg-config files; packages of a distribution have a folder per architecture.
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=

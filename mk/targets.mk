@@ -107,6 +107,15 @@ install: all install-man install-docs $(INSTALL_TARGETS)
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@for p in $(PROGS); do install -m 755 $$p $(DESTDIR)$(PREFIX)/bin/; done
 
+## install-mpi   of these the MPI library, its wrappers, launchers and pages alone: for compute nodes
+.PHONY: install-mpi
+MPI_PROGS := $(addprefix $(B)/bin/,mpirun impirun mpitrace mpitune)
+install-mpi: $(MPI_PROGS) install-libmpi install-fortran install-wrappers install-trace install-mpirun install-mpi-info
+	@install -m 755 $(MPI_PROGS) $(DESTDIR)$(PREFIX)/bin/
+	@install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
+	@install -m 644 doc/man/{mpicc,mpirun,impirun,mpi_info,mpitrace,mpitune}.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	@install -m 644 doc/man/libmpi.7 $(DESTDIR)$(PREFIX)/share/man/man7/
+
 # Documents lie as they do here, so that their links and pictures are found.
 .PHONY: install-docs
 install-docs:
