@@ -142,6 +142,16 @@ deb: all
 check-packages: deb
 	@test/packages
 
+## check-containers  the container files, built by buildah, and what is in them runs (root, a mirror)
+.PHONY: check-containers
+check-containers: deb
+	@test/containers
+
+## check-debian13  the tree in a fresh root of Debian 13: build, unit, sim, mpi (root, a mirror, an hour)
+.PHONY: check-debian13
+check-debian13:
+	@test/debian13
+
 ## clean         remove build/
 clean:
 	rm -rf build
