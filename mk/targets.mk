@@ -100,7 +100,7 @@ coverage:
 
 # What people read, and what that points at.
 DOCUMENTS = README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc/*.md doc/howto/*.md \
-	doc/evaluation/*.svg test/explored.md test/interop/*.md tools/wireshark/README.md examples/*.c
+	doc/evaluation/*.svg doc/evaluation/*.md test/explored.md test/interop/*.md tools/wireshark/README.md examples/*.c
 
 ## install       programs, libraries, headers, man pages, the systemd unit under DESTDIR/PREFIX
 install: all install-man install-docs $(INSTALL_TARGETS)
