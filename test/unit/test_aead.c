@@ -279,6 +279,49 @@ psk_file(void **state)
 	assert_non_null(strstr(why, "no regular file"));
 }
 
+/* What was read of files with keys is wiped when they have been taken from it, and when not. */
+static const char *sought = "no key";
+static uint32_t wiped;
+
+void explicit_bzero(void *at, size_t len);
+void
+explicit_bzero(void *at, size_t len)
+{
+	volatile char *p = at;
+	size_t n = strlen(sought), same = 0;
+
+	for (size_t i = 0; i < len && same < n; i++)
+		same = p[i] == sought[same] ? same + 1 : p[i] == sought[0];
+	wiped += same == n;
+	for (size_t i = 0; i < len; i++)
+		p[i] = 0;
+}
+
+static void
+text_is_wiped(void **state)
+{
+	char path[] = "/tmp/test_aead.XXXXXX", why[SEAL_TEXT];
+	struct seal_psk k[SEAL_PSK_MAX];
+	struct seal_identity id;
+	(void)state;
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	sought = HEX64;
+	wiped = 0;
+	assert_int_equal(pwrite(fd, "3 " HEX64 "\n", 67, 0), 67);
+	assert_int_equal(seal_psk_load(path, k, why), 1);
+	assert_int_equal(wiped, 1);
+	assert_int_equal(pwrite(fd, "x " HEX64 "\n", 67, 0), 67);
+	assert_int_equal(seal_psk_load(path, k, why), -1);
+	assert_int_equal(wiped, 2);
+	assert_int_equal(pwrite(fd, HEX64 "\n\n\n", 67, 0), 67);
+	assert_int_equal(seal_identity_load(path, &id, why), 0);
+	assert_int_equal(wiped, 3);
+	sought = "no key";
+	close(fd);
+	unlink(path);
+}
+
 #define PUB_A "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
 #define PUB_B "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
 #define SEC_A "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"
@@ -389,8 +432,8 @@ main(void)
 		cmocka_unit_test(gcm_vectors),	 cmocka_unit_test(gcm_rejects),
 		cmocka_unit_test(hmac_vectors),	 cmocka_unit_test(hkdf_vectors),
 		cmocka_unit_test(curve_vectors), cmocka_unit_test(psk_text),
-		cmocka_unit_test(psk_file),	 cmocka_unit_test(peers_text),
-		cmocka_unit_test(identity_file),
+		cmocka_unit_test(psk_file),	 cmocka_unit_test(text_is_wiped),
+		cmocka_unit_test(peers_text),	 cmocka_unit_test(identity_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
