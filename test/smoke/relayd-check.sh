@@ -97,6 +97,14 @@ echo 12 >"$TMP/key"
 chmod 0644 "$TMP/key"
 says check-key-mode '/impi/key_file: .*others may read or write it (mode 0644)' \
 	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
+chmod 0640 "$TMP/key"
+says check-key-group '/impi/key_file: .*others may read or write it (mode 0640)' \
+	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
+chmod 0600 "$TMP/key"
+chown daemon "$TMP/key"
+says check-key-owner '/impi/key_file: .*belongs to somebody else' \
+	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
+chown root "$TMP/key"
 echo 12x >"$TMP/key"
 chmod 0600 "$TMP/key"
 says check-key 'does not hold one decimal number' \

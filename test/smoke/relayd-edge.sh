@@ -81,7 +81,11 @@ check edge-scan-global "$(cat "$TMP/scan-global")" \
 	python3 -c 'import sys
 got = set(open(sys.argv[1]).read().split()[1:])
 sys.exit(not got <= {"tcp/%d" % p for p in range(7820, 7836)})' "$TMP/scan-global"
+# What lies where the file is made is not followed.
+echo kept >"$TMP/kept"
+ln -s "$TMP/kept" "$TMP/stats.json.tmp"
 stats
+check edge-stats-link "it was written through a link" [ "$(cat "$TMP/kept")" = kept ]
 check edge-scan-counted "tap_port: private $(stat 's["legs"]["private"]["rx_drops"]["tap_port"]')" \
 	[ "$(stat 's["legs"]["private"]["rx_drops"]["tap_port"]')" -ge 150000 ]
 check edge-answers "the front end's own connection gets no answer" in_relay python3 - <<PY
