@@ -82,7 +82,16 @@ kill_controller() {
 	in_mid_batch
 	crash relayd-afe0
 	stop_switch CONT
-	sleep 0.3
+	# Who listens in its place hears nothing in clear.
+	local said
+	said=$(testbed_exec afe0 timeout 60 python3 - "$TB_CONTROLLER" <<'PY'
+import socket, sys
+host, port = sys.argv[1].rsplit(":", 1)
+c, _ = socket.create_server((host, int(port)), backlog=8).accept()
+print(c.recv(4, socket.MSG_WAITALL).hex())
+PY
+	)
+	[ "$said" = 534c4b31 ] || fail "$LIGHT_PROTOCOL: a relay greets a controller by $said, not SLK1"
 	running
 	testbed_relayd "$B" afe0 || fail "$LIGHT_PROTOCOL: relayd on afe0 does not start again"
 }
