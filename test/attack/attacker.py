@@ -333,17 +333,26 @@ def probe(addr, port, seconds):
 # What may stand in place of any value of a request.
 ODD = [None, True, -1, 0, 1, 2**31, 2**63 - 1, -2**63, 1e308, 0.5, "", "x" * 5000, "\u0000", "../../etc/passwd",
        [], [[[[]]]], {}, {"a": {"b": {}}}, ["a"] * 2000, {str(i): i for i in range(500)}]
-# All methods but drain, which does what it is told with no parameter at all.
-ASKS = ["status", "jobs", "paths", "gateway", "channels", "lights", "light_up", "light_down", "circuits",
-        "circuit_log", "drops", "lanes", "advise", "set", "get", "capture_start", "capture_status", "capture_stop",
-        "methods", "rm", ""]
-NAMES = ["kind", "all", "ms", "max", "job", "log_level", "idle", "drain_ms", "leg", "dir", "peer", "src", "dst",
-         "snaplen", "frames", "mbytes", "relay", "policy", "addresses", "slot", "address", "after"]
 
 
-def mutated(rng):
-    r = {"jsonrpc": "2.0", "method": rng.choice(ASKS), "id": rng.randrange(100),
-         "params": {k: rng.choice(ODD) for k in rng.sample(NAMES, rng.randrange(0, 4))}}
+def asks_of(path):
+    """What the relay says it can be asked: method to names of parameters.  All but drain, which does
+    what it is told with no parameter at all."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect(path)
+        s.sendall(b'{"jsonrpc":"2.0","method":"methods","id":1}\n')
+        with s.makefile() as f:
+            told = json.loads(f.readline())["result"]
+    asks = {m["name"]: [p["name"] for p in m["params"]] for m in told if m["name"] != "drain"}
+    return dict(asks, rm=[], **{"": []})
+
+
+def mutated(rng, asks):
+    method = rng.choice(list(asks))
+    names = asks[method] if rng.random() < 0.7 else sum(asks.values(), [])
+    r = {"jsonrpc": "2.0", "method": method, "id": rng.randrange(100),
+         "params": {k: rng.choice(ODD) for k in rng.sample(names, min(len(names), rng.randrange(0, 4)))}}
     if rng.random() < 0.5:
         r[rng.choice(["jsonrpc", "method", "params", "id", "more"])] = rng.choice(ODD)
     return [r] * rng.randrange(1, 9) if rng.random() < 0.1 else r
@@ -351,21 +360,21 @@ def mutated(rng):
 
 def rpc(path, seconds, seed):
     """Requests that are valid JSON and hardly ever valid requests."""
-    rng, n, answers = random.Random(int(seed)), 0, 0
+    rng, n, answers, asks = random.Random(int(seed)), 0, 0, asks_of(path)
     for _ in until(float(seconds)):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(5)
         s.connect(path)
         try:
             for _ in range(20):
-                s.sendall(json.dumps(mutated(rng)).encode() + b"\n")
+                s.sendall(json.dumps(mutated(rng, asks)).encode() + b"\n")
                 n += 1
                 if select.select([s], [], [], 0.05)[0]:
                     answers += len(s.recv(1 << 20)) > 0
         except OSError:
             pass
         s.close()
-    print(n, "requests,", answers, "answers")
+    print(n, "requests of", len(asks), "methods,", answers, "answers")
     return answers > 0
 
 
