@@ -41,10 +41,13 @@ send_finds(struct spx *s)
 }
 
 /* All that this rank ever made went to an I/O process, which knows it or a floor beyond it.  One
- * that is dead may have known more than all who live. */
+ * that is dead may have known more than all who live, unless one of these heard of the rank later:
+ * by then the rank's floor was told to it, and what came after went to those who live. */
 static bool
 is_all_known(const struct spx *s)
 {
+	if (s->all_known)
+		return true;
 	for (uint32_t i = 0; i < s->view.nproc; i++) {
 		const struct spx_proc *p = &s->view.proc[i];
 		if (p->kind == SPX_IO && (p->chains & s->out_of) &&
@@ -62,7 +65,7 @@ end_finding(struct spx *s)
 	base_wheel_cancel(&s->wheel, &s->find);
 	s->found = true;
 	if (s->me->takeovers && o)
-		s->remade_below = is_all_known(s) ? o->floor + s->conf.window_max : UINT64_MAX;
+		s->remade_below = is_all_known(s) ? o->floor + s->window_most : UINT64_MAX;
 	s->news_room = true;
 }
 
@@ -94,6 +97,7 @@ spx_find_begin(struct spx *s)
 	for (uint32_t i = 0; i < s->view.nproc; i++)
 		s->peer[i].unfound = may_know(s, &s->view.proc[i]);
 	s->find_tries = 0;
+	s->all_known = false;
 	send_finds(s);
 }
 
@@ -120,6 +124,15 @@ has_bit(const uint8_t *bits, uint32_t i)
 	return bits[i / 8] >> (7 - i % 8) & 1;
 }
 
+static bool
+heard_after_deaths(const struct spx *s, const struct spx_origin *o)
+{
+	for (uint32_t i = 0; i < s->view.nproc; i++)
+		if (s->peer[i].p.kind == SPX_IO && s->peer[i].dead_view > o->heard_view)
+			return false;
+	return o->heard_view > 0;
+}
+
 static void
 answer_find(struct spx *s, uint32_t to, const struct spx_msg *about)
 {
@@ -134,6 +147,8 @@ answer_find(struct spx *s, uint32_t to, const struct spx_msg *about)
 	/* The one that took the rank over does not know itself. */
 	if (o && spx_is_mine(s, o) && !s->found)
 		return;
+	if (o && s->me->kind == SPX_IO && heard_after_deaths(s, o))
+		m.bits = SPX_BIT_DONE;
 	for (uint32_t i = 0; o && i < n; i++) {
 		const struct spx_slot *t = spx_slot_of(s, o, o->floor + i);
 		if (t && spx_is_io_state(t->state))
@@ -199,6 +214,7 @@ spx_find_message(struct spx *s, uint32_t from, const struct spx_msg *m)
 	if (s->found || !p->unfound)
 		return;
 	p->unfound = false;
+	s->all_known |= (m->bits & SPX_BIT_DONE) != 0;
 	learn_own(s, from, m, o);
 	end_if_all(s);
 }

@@ -45,7 +45,7 @@ enum spx_type {
 
 #define SPX_BIT_AGAIN	1u
 #define SPX_BIT_SKIPPED 2u
-#define SPX_BIT_DONE	4u
+#define SPX_BIT_DONE	4u /* of STATE: no I/O process died after this rank was heard here */
 
 struct spx_msg {
 	enum spx_type type;
@@ -100,6 +100,7 @@ struct spx_origin {
 	struct spx_slot *slot; /* [window_max] */
 	bool used;
 	uint64_t lacks_ns; /* since when an ordered number is missing; BASE_NEVER_NS */
+	uint64_t heard_view; /* I/O: the last view in which this rank itself put a frame here */
 };
 
 struct spx_list {
@@ -115,6 +116,7 @@ struct spx_peer {
 	int64_t turn;
 	bool starved, hungry; /* I/O: it waits for room, for data */
 	bool unfound;	      /* has not answered FIND */
+	uint64_t dead_view;   /* the first one seen in which it is dead; 0: it lives */
 	/* Its PUTs up to that are refused, its WANTs got nothing, also if they come again. */
 	uint32_t refused, nothing;
 };
@@ -143,6 +145,8 @@ struct spx {
 	bool running, halted, ordered, found;
 	bool news_ready, news_room, telling; /* ops.ready(), ops.room() are due, under way */
 	uint64_t remade_below; /* numbers of this rank that may have been made before */
+	bool all_known;	       /* somebody heard of this rank after all deaths of I/O processes */
+	uint32_t window_most;  /* of all chains of all views so far */
 	uint32_t norigins;
 	struct spx_origin *origin; /* [conf.origins_max] */
 	struct spx_list line;	   /* HELD, READY: by number */

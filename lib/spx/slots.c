@@ -235,7 +235,7 @@ spx_floor_raise(struct spx *s, struct spx_origin *o, uint64_t floor)
 		return;
 	/* An earlier process with this rank has gone farther than was known. */
 	follow_floor(s, o);
-	s->remade_below = base_max_ns(s->remade_below, floor + s->conf.window_max);
+	s->remade_below = base_max_ns(s->remade_below, floor + s->window_most);
 	s->news_room = true;
 }
 

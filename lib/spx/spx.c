@@ -256,7 +256,12 @@ copy_view(struct spx *s, const struct spx_view *v)
 		bool known = k < had && s->peer_old[k].p.id == v->proc[i].id;
 		s->peer[i] = known ? s->peer_old[k] : (struct spx_peer){.mine = 0};
 		s->peer[i].p = v->proc[i];
+		if (v->proc[i].state == SPX_DEAD && !s->peer[i].dead_view)
+			s->peer[i].dead_view = v->number;
 	}
+	for (uint32_t c = 0; c < v->nchain; c++)
+		if (v->chain[c].window > s->window_most)
+			s->window_most = v->chain[c].window;
 }
 
 static void

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 source --chain 0: I/O 2, 3--> 4 filter --chain 1: I/O 5--> 6 sink */
-enum { PROCS = 6, SOURCE = 1, IO_A, IO_B, FILTER, IO_C, SINK, LINE = 4096 };
+/* 1 source --chain 0: I/O 2, 3--> 4 filter --chain 1: I/O 5--> 6 sink; 7 a spare of the source */
+enum { PROCS = 7, SOURCE = 1, IO_A, IO_B, FILTER, IO_C, SINK, SPARE, LINE = 4096 };
 
 #define STALL_NS (100 * BASE_MS_NS)
 #define ORIGIN	 SPX_ROLE(0, 0)
@@ -181,7 +181,7 @@ static void
 make_pipeline(uint32_t room)
 {
 	static const char *const names[] = {"source", "filter", "sink"};
-	static const uint16_t cluster_of[] = {0, 0, 0, 1, 1, 2};
+	static const uint16_t cluster_of[] = {0, 0, 0, 1, 1, 2, 0};
 
 	memset(&w, 0, sizeof w);
 	w.now_ns = BASE_S_NS;
@@ -209,7 +209,7 @@ make_pipeline(uint32_t room)
 						.state = SPX_CHAIN_ACTIVE,
 						.window = 4,
 						.ordered = true};
-	w.view = (struct spx_view){.nproc = PROCS,
+	w.view = (struct spx_view){.nproc = PROCS - 1,
 				   .ncluster = 3,
 				   .nchain = 2,
 				   .proc = w.proc,
@@ -413,6 +413,61 @@ user_policy_is_asked(void **state)
 	pass_time(20 * BASE_MS_NS);
 	assert_true(w.picks > 0);
 	assert_int_equal(spx_busy(w.x[IO_B]), 1); /* the last one is picked */
+}
+
+/* What the spare makes; again: somebody may have made it before. */
+static void
+pass_one_of_spare(uint64_t expected, bool again)
+{
+	uint64_t number;
+	bool is;
+
+	assert_true(spx_next(w.x[SPARE], &number, &is));
+	assert_int_equal(number, expected);
+	assert_int_equal(is, again);
+	assert_true(spx_put(w.x[SPARE], ORIGIN, number, &number, sizeof number, w.now_ns));
+	pass_time(20 * BASE_MS_NS);
+	take_one(FILTER, number, again, true);
+	take_one(SINK, number, again, false);
+}
+
+/* An I/O process dies, then the source.  heard: it put a frame at the other one in between. */
+static void
+take_source_over(bool heard)
+{
+	uint64_t first = heard ? 3 : 2;
+
+	for (uint64_t n = 0; n < first; n++) {
+		w.dead[IO_A] = n == 2;
+		if (n == 2)
+			show_view_to_all();
+		pass_time(20 * BASE_MS_NS);
+		assert_true(make_one(n));
+		pass_time(20 * BASE_MS_NS);
+		take_one(FILTER, n, false, true);
+		take_one(SINK, n, false, false);
+	}
+	w.dead[IO_A] = w.dead[SOURCE] = true;
+	w.proc[SPARE - 1].takeovers = 1;
+	w.view.nproc = PROCS;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+	for (uint64_t n = first; n < first + 6; n++)
+		pass_one_of_spare(n, !heard || n < first + 4);
+}
+
+static void
+a_window_is_told_again(void **state)
+{
+	(void)state;
+	take_source_over(true);
+}
+
+static void
+all_is_told_again_if_nobody_may_know(void **state)
+{
+	(void)state;
+	take_source_over(false);
 }
 
 /* The I/O process that has it dies while the filter is in it: the filter keeps it. */
@@ -620,6 +675,8 @@ main(void)
 		TEST(window_holds_back),
 		TEST(empty_frames_are_not_seen),
 		TEST(abandoned_is_begun_again),
+		TEST(a_window_is_told_again),
+		TEST(all_is_told_again_if_nobody_may_know),
 		TEST(old_row_costs_a_refusal),
 		TEST(user_policy_is_asked),
 		TEST(dead_io_process),

@@ -31,8 +31,8 @@
  * Bound    of memory, of each process: the sum of the windows of all origins x frame_max.
  * Take-over  The process that has a dead one's rank (takeovers > 0) asks all I/O processes what
  *	    they have of its frames.  spx_next() then names what has to be made again.  Where an
- *	    I/O process before it has died, too, nobody may know how far the rank was: all that
- *	    it makes has bit `again` then.
+ *	    I/O process has died, too, and none that lives got a frame of the rank after that,
+ *	    nobody may know how far the rank was: all that it makes has bit `again` then.
  * Timers   Whatever waits for an answer is sent again, after retry_ns, doubling up to
  *	    retry_max_ns.  spx_expiry_ns() says when to call spx_tick().
  * Noticed  A frame that does not go on for stall_ns is an event with a text: a program that does
