@@ -18,7 +18,10 @@ BUILD, FOLDER, RANKS, KILLS, SEED, OUT = sys.argv[1:]
 RANKS, KILLS = int(RANKS), int(KILLS)
 STARTED = re.compile(r"takeover: rank (\d+) is process (\d+).* at ([\d.]+)$", re.M)
 GOES_ON = re.compile(r"takeover: rank \d+ goes on after ([\d.]+) ms$", re.M)
-BARS = {"taken over": (60, 150), "no step": (300, 300)}  # p50, p99 [ms]
+NODES, HUB, DEAD_MS = int(os.environ["NODES"]), os.environ["HUB"], int(os.environ["DEAD_MS"])
+# p50, p99 [ms]; those of nodes are for beats of 20 ms, 5 missed.
+BARS = {"taken over": (60, 150), "no step": (300, 300), "node: detected": (150, 150),
+        "node: taken over": (300, 300)}
 
 
 def logs():
@@ -70,6 +73,50 @@ def kill_one(rank):
     return 1e3 * (max(ours) - at), max(float(g) for g in others), len(new)
 
 
+def status(node):
+    r = subprocess.run([BUILD + "/bin/mpispctl", "-s", f"{FOLDER}/{node}.sock", "--json", "status"],
+                       capture_output=True, text=True, check=False)
+    return {u["unit"]: u for u in json.loads(r.stdout)["units"]} if r.returncode == 0 else {}
+
+
+class News:
+    """What a node's log has got since."""
+
+    def __init__(self, node):
+        self.file = open(f"{FOLDER}/{node}.log", encoding="utf-8", errors="replace")
+        self.file.seek(0, os.SEEK_END)
+        self.text = ""
+
+    def __contains__(self, text):
+        self.text += self.file.read()
+        return text in self.text
+
+
+def roles_of(node, asked):
+    return sum(s["state"] == "role" for s in status(asked).get(node, {"slots": []})["slots"])
+
+
+def cut_node(draw):
+    """One that plays ranks.  ms until another node says that it is down, and until its ranks are played elsewhere."""
+    i = draw.choice([k for k in range(3) if roles_of(f"n{k}", "n0")])
+    node, others = f"n{i}", [f"n{k}" for k in range(3) if k != i]
+    known, mine = len(STARTED.findall(logs())), roles_of(node, others[0])
+    news = [News(n) for n in others]
+    at = time.clock_gettime(time.CLOCK_MONOTONIC)
+    subprocess.run(["ip", "-n", HUB, "link", "set", f"p{i}", "down"], check=True)
+    while not any(f"unit {node} is down" in n for n in news):
+        time.sleep(0.001)
+        if time.clock_gettime(time.CLOCK_MONOTONIC) > at + 60:
+            sys.exit(f"bench-takeover: nobody says that {node} is down\n" + logs()[-3000:])
+    seen = time.clock_gettime(time.CLOCK_MONOTONIC)
+    new = wait_for(f"the ranks of {node}",
+                   lambda: len(STARTED.findall(logs())) >= known + mine and STARTED.findall(logs())[known:])
+    ours = sorted(float(m[2]) for m in STARTED.findall(logs()) if float(m[2]) > at)
+    subprocess.run(["ip", "-n", HUB, "link", "set", f"p{i}", "up"], check=True)
+    wait_for(f"{node} to be back", lambda: not status(others[0]).get(node, {"down": True})["down"])
+    return 1e3 * (seen - at), 1e3 * (ours[-1] - at) if new and ours else 0
+
+
 def main():
     draw = random.Random(int(SEED))
     times = {"taken over": [], "no step": []}
@@ -79,8 +126,16 @@ def main():
         taken, gap, _ = kill_one(draw.randrange(RANKS))
         times["taken over"].append(taken)
         times["no step"].append(gap)
+    if NODES:
+        times |= {"node: detected": [], "node: taken over": []}
+    for _ in range(NODES):
+        wait_for("spares", lambda: spares() >= 4)
+        seen, taken = cut_node(draw)
+        times["node: detected"].append(seen)
+        times["node: taken over"].append(taken)
     wrong = "the sum is" in logs()
-    print(f"{KILLS} kills of {RANKS} ranks on 3 nodes of {os.cpu_count()} processors together; "
+    print(f"{KILLS} kills of {RANKS} ranks, {NODES} cuts of one of 3 nodes (dead after {DEAD_MS} ms), "
+          f"{os.cpu_count()} processors together; "
           f"sums {'WRONG' if wrong else 'right'}")
     print("| what | p50 [ms] | p90 | p99 | most | bar p50 | bar p99 |\n|---|---|---|---|---|---|---|")
     for name, ms in times.items():
