@@ -17,6 +17,8 @@ $(call unit,test_relay_places,test/unit/test_relay_places.c,relay)
 # What lanes cost, in relays too.
 $(call unit,test_suci_lane_share,test/unit/test_suci_lane_share.c,relay suci base)
 CFLAGS_test/unit/test_suci_lane_share.c := $(SUCI_INTERNAL) -Ilib/suci/lane
+$(call unit,test_relay_door_scale,test/unit/test_relay_door_scale.c,relay)
+CFLAGS_test/unit/test_relay_door_scale.c := -Ilib/relay
 $(call unit,test_relay_lanes,test/unit/test_relay_lanes.c,relay)
 $(call unit,test_relay_forward,test/unit/test_relay_forward.c,relay)
 

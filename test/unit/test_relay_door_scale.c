@@ -1,0 +1,168 @@
+/* 10^5 doors of other clusters in one relay: memory of each, steps and time of a look-up.  What is
+ * bounded is counted, not timed; the times are printed. */
+#include "door_internal.h"
+
+#include "base/prng.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DOORS	 (1u << 17)
+#define MEMBERS	 100000u
+#define CLUSTERS 500u /* trees of 1000 clusters with so few doors each take more than 64 bytes */
+#define EACH	 (MEMBERS / CLUSTERS)
+#define LOOKS	 2000000u
+#define STEPS	 16u /* of a chain that addresses share, at most */
+
+static uint8_t *
+write_nothing(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	(void)user, (void)cookie, (void)data, (void)len;
+	return NULL;
+}
+
+static void
+keep_nothing(void *user, uint64_t cookie)
+{
+	(void)user, (void)cookie;
+}
+
+static void
+end_nothing(void *user, uint32_t base, const char *why)
+{
+	(void)user, (void)base, (void)why;
+}
+
+static const struct relay_core_ops scale_ops = {.writable = write_nothing,
+						.hold = keep_nothing,
+						.release = keep_nothing,
+						.job_ended = end_nothing};
+
+static const struct relay_core_limits limits = {.jobs_max = 1,
+						.procs_max = RELAY_LABEL_PAGE,
+						.hosts_max = 1,
+						.trunks_max = CLUSTERS,
+						.paths_max = CLUSTERS + 8,
+						.primaries_max = 1,
+						.doors_max = DOORS,
+						.holds_max = 1024};
+
+static uint64_t
+time_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Where the door stands in its own cluster: relays give out places from the first on. */
+static uint32_t
+label_of(uint32_t member)
+{
+	return RELAY_LABEL_PAGE + member / CLUSTERS;
+}
+
+static uint64_t
+token_of(uint32_t member)
+{
+	return 0x9e3779b97f4a7c15u * (member + 1);
+}
+
+/* As take_offer() and take_answer() do, the first relay of each cluster being trunk k. */
+static void
+import_member(struct relay_core *c, uint32_t member)
+{
+	uint32_t k = member % CLUSTERS;
+	struct door_address a = {.realm = 7,
+				 .token = token_of(member),
+				 .label = label_of(member),
+				 .n = 1,
+				 .nrelays = 1,
+				 .relay = {{0xc0000000 + k, 7812}}};
+	uint32_t i = relay_door_import_new(c, k, &a);
+	assert_int_not_equal(i, NONE);
+	assert_true(relay_door_map(c, &c->trunk[k].door_root, a.label, 1, i));
+}
+
+static uint32_t
+longest_chain(const struct relay_core *c, double *mean)
+{
+	uint32_t longest = 0;
+	uint64_t steps = 0;
+	for (uint32_t b = 0; b < DOORS / 2 + 1; b++) {
+		uint32_t n = 0;
+		for (uint32_t i = c->doors.bucket[b]; i != NONE; i = c->doors.door[i].hash_next)
+			steps += ++n;
+		longest = n > longest ? n : longest;
+	}
+	*mean = (double)steps / MEMBERS;
+	return longest;
+}
+
+/* What one more costs, beside what the tables take however many there are. */
+static size_t
+bytes_of_one_more(void)
+{
+	struct relay_core_limits half = limits;
+	half.doors_max /= 2;
+	size_t more = relay_core_footprint(&limits) - relay_core_footprint(&half);
+	return (more + half.doors_max - 1) / half.doors_max;
+}
+
+static void
+hundred_thousand_addresses(void **state)
+{
+	(void)state;
+	struct relay_core_conf conf = {.limits = limits, .ops = &scale_ops};
+	void *mem = aligned_alloc(64, (relay_core_footprint(&limits) + 63) & ~(size_t)63);
+	assert_non_null(mem);
+	struct relay_core *c = relay_core_new(mem, &conf);
+	assert_non_null(c);
+	for (uint32_t k = 0; k < CLUSTERS; k++) {
+		c->doors.cluster[k] =
+			(struct door_cluster){.used = true, .n = 1, .imports = BASE_ICHAIN_EMPTY};
+		c->trunk[k].door_root = NONE;
+	}
+	uint64_t began = time_ns();
+	for (uint32_t m = 0; m < MEMBERS; m++)
+		import_member(c, m);
+	uint64_t made = time_ns();
+	size_t bytes = bytes_of_one_more(), all = relay_core_door_bytes(&limits);
+	double mean;
+	uint32_t longest = longest_chain(c, &mean), found = 0;
+	struct base_prng g = base_prng_seed(1);
+	for (uint32_t l = 0; l < LOOKS; l++) {
+		uint32_t m = (uint32_t)base_prng_below(&g, MEMBERS);
+		uint32_t i =
+			relay_door_find(&c->doors, c->trunk[m % CLUSTERS].door_root, label_of(m));
+		found += c->doors.door[i].token == token_of(m);
+	}
+	uint64_t looked = time_ns();
+	for (uint32_t l = 0; l < LOOKS; l++) {
+		uint32_t m = (uint32_t)base_prng_below(&g, MEMBERS);
+		found += relay_door_imported(c, m % CLUSTERS, label_of(m), 7, token_of(m)) != NONE;
+	}
+	uint64_t asked = time_ns();
+	print_message("  %u doors of %u clusters: %zu bytes each, %zu with what is fixed; an entry "
+		      "is made in %.0f ns, found by a segment in %.0f ns (4 steps), by an address "
+		      "in %.0f ns (%.1f steps, at most %u)\n",
+		      MEMBERS, CLUSTERS, bytes, all, (double)(made - began) / MEMBERS,
+		      (double)(looked - made) / LOOKS, (double)(asked - looked) / LOOKS, mean,
+		      longest);
+	assert_int_equal(found, 2 * LOOKS);
+	assert_true(bytes <= 64);
+	assert_true(longest <= STEPS);
+	assert_int_equal(c->doors.nimports, MEMBERS);
+	assert_true(c->doors.nodes_free > 0);
+	free(mem);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(hundred_thousand_addresses)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
