@@ -19,6 +19,7 @@
 	X(DOOR_UNTOLD, "who has imported a door that is gone is not told")          \
 	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
 	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
+	X(DOOR_NAMELESS, "who imports hears no label before the answer")            \
 	X(SIBLING, "what one process of a job says passes for another, too")        \
 	X(GUESSES, "wrong tokens are looked at without end")                        \
 	X(DEATH_UNTOLD, "processes are not told who has failed")                    \

@@ -143,8 +143,11 @@ look_up_import(struct relay_core *c, uint32_t path, struct recent *r,
 	const struct door_cluster *k = &d->cluster[d->door[dst].at];
 	r->exit = EXIT_TRUNK;
 	r->out = NONE;
+	/* Who knows it, else who is being asked. */
+	uint32_t to = d->door[dst].flags & DOOR_PROVED;
+	to = to ? to : d->door[dst].flags / DOOR_HOPED;
 	for (uint32_t i = 0; i < k->n && r->out == NONE; i++)
-		if (d->door[dst].flags >> i & 1)
+		if (to >> i & 1)
 			r->out = c->trunk[k->trunk[i]].path;
 	r->dst_rank = seg->dst_label;
 	r->src_rank = seg->src_label;

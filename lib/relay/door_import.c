@@ -199,6 +199,16 @@ relay_door_queue(struct relay_core *c, uint32_t h)
 	d->queue_tail = h;
 }
 
+void
+relay_door_hope(struct relay_core *c, uint32_t i, uint32_t r, bool on)
+{
+	struct door *e = &c->doors.door[i];
+	uint8_t bit = (uint8_t)(DOOR_HOPED << r), was = e->flags;
+	e->flags = on ? e->flags | bit : e->flags & (uint8_t)~bit;
+	if (e->flags != was)
+		relay_new_era(c);
+}
+
 /* Its entry goes; the label is free when the trunks have heard it. */
 static void
 remove_import(struct relay_core *c, uint32_t i, bool drop)
@@ -466,6 +476,7 @@ relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size
 	case RELAY_DOOR_ASK:
 	case RELAY_DOOR_ANSWER:
 	case RELAY_DOOR_WITHDRAW:
+	case RELAY_DOOR_NAMED:
 		c->n.door_malformed++;
 		break;
 	}

@@ -32,6 +32,7 @@ enum door_flag {
 	DOOR_PROVED = 7,  /* IMPORT: a bit for each relay of its cluster that knows it from us */
 	DOOR_OFFERED = 8, /* IMPORT: its relay gave it with an ASK; EXPORT: we gave it */
 	DOOR_ASKED = 16,  /* IMPORT: we asked for it; EXPORT: the other relay did */
+	DOOR_HOPED = 32,  /* IMPORT: this bit and two above it, as PROVED: asked, not answered */
 };
 
 struct door {
@@ -92,6 +93,7 @@ struct door_hold {
 	bool tell;    /* IMPORTED is still to be said */
 	bool anew;    /* it was said before; what was offered there has another label now */
 	bool dropped; /* once all answers are here */
+	bool named;   /* its process knows the label before the answer is here */
 };
 
 /* The relays that addresses name; other relays are another cluster, also if they say the same. */
@@ -150,6 +152,9 @@ void relay_door_queue(struct relay_core *c, uint32_t h);
 void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop);
 /* If nobody asks for it: what of it can go goes. */
 void relay_door_import_rest(struct relay_core *c, uint32_t i);
+/* Segments for it may go to relay r of its cluster behind the ASK: or no more, the answer is here.
+ */
+void relay_door_hope(struct relay_core *c, uint32_t i, uint32_t r, bool on);
 /* The process of that hold uses it no more. */
 void relay_door_drop_hold(struct relay_core *c, uint32_t h);
 /* Its process hears REFUSED, or GONE; others may have the import. */

@@ -55,6 +55,21 @@ tell_hold(struct relay_core *c, const struct door_hold *x)
 	return path == NONE || relay_door_send(c, path, &n);
 }
 
+/* Once an ASK is on its way its process need not wait for the answer: what it says travels behind
+ * the ASK, and is dropped there if that is refused.  A word that finds no room is not needed. */
+static void
+name_hold(struct relay_core *c, struct door_hold *x, uint32_t r)
+{
+	struct relay_door_note n = {.op = RELAY_DOOR_NAMED,
+				    .request = x->request,
+				    .label = c->doors.door[x->import].here};
+	if (x->state != HOLD_WAITS || !x->own || x->path == NONE || RELAY_BUG(DOOR_NAMELESS))
+		return;
+	relay_door_hope(c, x->import, r, true);
+	if (!x->named)
+		x->named = relay_door_send(c, x->path, &n);
+}
+
 /* False: what it has to say found no room. */
 static bool
 serve_hold(struct relay_core *c, uint32_t h)
@@ -87,6 +102,7 @@ serve_hold(struct relay_core *c, uint32_t h)
 			return false;
 		x->ask &= (uint8_t) ~(1u << r);
 		x->wait |= (uint8_t)(1u << r);
+		name_hold(c, x, r);
 	}
 	if (x->tell && !x->dropped && !relay_door_say_imported(c, x))
 		return false;

@@ -432,6 +432,7 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	x->wait &= (uint8_t) ~(1u << r);
 	d->reserved -= x->reserved >> r & 1;
 	x->reserved &= (uint8_t) ~(1u << r);
+	relay_door_hope(c, i, r, false);
 	bool ok = n->ok && set_proved(c, i, r, t);
 	if (ok)
 		d->door[i].flags |= DOOR_ASKED;
@@ -551,6 +552,7 @@ relay_door_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t
 	case RELAY_DOOR_IMPORTED:
 	case RELAY_DOOR_REFUSED:
 	case RELAY_DOOR_HOLD:
+	case RELAY_DOOR_NAMED:
 		c->n.door_malformed++;
 		break;
 	}
@@ -584,9 +586,10 @@ relay_door_trunk_up(struct relay_core *c, uint32_t t)
 static void
 begin_anew(struct door_hold *h)
 {
-	if (!h->asks || h->state != HOLD_HOLDS || h->tell)
+	bool holds = h->state == HOLD_HOLDS && !h->tell;
+	if (!h->asks || (!holds && !h->named))
 		return;
-	h->anew = true;
+	h->anew = holds;
 	h->turn++;
 }
 
@@ -597,6 +600,7 @@ unprove(struct relay_core *c, uint32_t i, uint32_t r)
 	struct doors *d = &c->doors;
 	struct door *e = &d->door[i];
 	e->flags &= (uint8_t) ~(1u << r);
+	relay_door_hope(c, i, r, false);
 	if (!(e->flags & DOOR_PROVED))
 		e->flags &= (uint8_t)~DOOR_OFFERED;
 	for (uint32_t h = e->of, next; h != NONE; h = next) {

@@ -49,6 +49,7 @@ relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_M
 	case RELAY_DOOR_DROP:
 	case RELAY_DOOR_GONE:
 	case RELAY_DOOR_WITHDRAW:
+	case RELAY_DOOR_NAMED:
 		break;
 	}
 	return base_writer_len(&w);
@@ -102,6 +103,7 @@ relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
 	case RELAY_DOOR_DROP:
 	case RELAY_DOOR_GONE:
 	case RELAY_DOOR_WITHDRAW:
+	case RELAY_DOOR_NAMED:
 		break;
 	default:
 		good = false;

@@ -453,7 +453,10 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 	if (heard == 1 && say_word(t, LMPI_GO, token, NULL))
 		return far ? LMPI_OK
 			   : lmpi_talk_swap(t, mine, sizeof *mine, theirs, sizeof *theirs, why);
+	bool refused = heard < 0 && far && lmpi_doors_refused(t->door, why);
 	lmpi_talk_end(t);
+	if (refused)
+		return ERR_PORT;
 	if (heard == 0)
 		snprintf(
 			why, LMPI_WHY,

@@ -74,6 +74,9 @@ uint32_t lmpi_doors_knock(uint32_t door);
 bool lmpi_doors_knocks(uint32_t door);
 int lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *talk,
 		    char why[LMPI_WHY]);
+/* Who was called is behind no such door, as was heard only when the first words were on their way.
+ */
+bool lmpi_doors_refused(uint32_t talk, char why[LMPI_WHY]);
 /* Bytes that were taken, or that came; 0: none now, -1: the other end is gone. */
 int64_t lmpi_doors_say(uint32_t talk, const void *data, size_t len);
 int64_t lmpi_doors_hear(uint32_t talk, void *data, size_t len);

@@ -251,7 +251,7 @@ import_lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	(void)user;
 	if (doors.client.import[import].whose == DOOR_NONE)
-		lmpi_talk_lost(import);
+		lmpi_talk_lost(import, why == DOOR_CLIENT_REFUSED);
 	else
 		lose_process(import, why);
 }
@@ -437,7 +437,7 @@ lmpi_doors_lane_to(uint32_t world, struct suci_lane_conf *c)
 
 	for (uint32_t i = 0; doors.client.up && i < doors.client.imports; i++) {
 		const struct door_client_import *m = &doors.client.import[i];
-		if (m->whose != world || m->state != DOOR_CLIENT_HAVE)
+		if (m->whose != world || !door_client_reaches(m))
 			continue;
 		lmpi_doors_lane(doors.client.own[m->own].at.label, m->label, c);
 		c->tx_salt = salt_of(me, it);

@@ -42,7 +42,7 @@ void lmpi_doors_lane(uint32_t own, uint32_t label, struct suci_lane_conf *c);
 /* A first segment for one of our ports. */
 enum suci_verdict lmpi_talk_came(uint32_t door, uint32_t label);
 void lmpi_talk_gone(uint32_t label);
-void lmpi_talk_lost(uint32_t import);
+void lmpi_talk_lost(uint32_t import, bool refused);
 void lmpi_talks_turn(void);
 /* The relay is gone, and all with it. */
 void lmpi_talks_over(void);

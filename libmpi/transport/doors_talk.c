@@ -33,6 +33,7 @@ static struct talk {
 	enum talk_state state;
 	bool has_lane;
 	bool over; /* the other end is gone, or says nonsense */
+	bool refused;
 	uint32_t lane;
 	uint32_t door;	  /* ours: of the port, or of this conversation */
 	uint32_t import;  /* of the port; DOOR_NONE: we were called */
@@ -186,8 +187,7 @@ import_settled(void *arg)
 {
 	const struct door_client_import *m = &doors.client.import[*(const uint32_t *)arg];
 
-	return doors.path == DOOR_NONE || m->state == DOOR_CLIENT_HAVE ||
-	       m->state == DOOR_CLIENT_OVER;
+	return doors.path == DOOR_NONE || door_client_reaches(m) || m->state == DOOR_CLIENT_OVER;
 }
 
 static int
@@ -246,7 +246,7 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	t->import = import;
 	(void)lmpi_wait_until(import_settled, &import, deadline_ns);
 	t->label = doors.client.import[import].label;
-	if (doors.path == DOOR_NONE || doors.client.import[import].state != DOOR_CLIENT_HAVE ||
+	if (doors.path == DOOR_NONE || !door_client_reaches(&doors.client.import[import]) ||
 	    !open_talk_lane(t)) {
 		err = why_not_called(to, &doors.client.import[import], why);
 		free_talk(t);
@@ -254,6 +254,18 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	}
 	*talk = (uint32_t)(t - talks);
 	return LMPI_OK;
+}
+
+bool
+lmpi_doors_refused(uint32_t talk, char why[LMPI_WHY])
+{
+	const struct talk *t = &talks[talk];
+
+	if (!t->refused)
+		return false;
+	(void)why_not_called(&doors.client.import[t->import].at, &doors.client.import[t->import],
+			     why);
+	return true;
 }
 
 /* ---- ending ---- */
@@ -273,11 +285,13 @@ lmpi_talk_gone(uint32_t label)
 }
 
 void
-lmpi_talk_lost(uint32_t import)
+lmpi_talk_lost(uint32_t import, bool refused)
 {
 	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++)
-		if (talks[i].state != TALK_FREE && talks[i].import == import)
+		if (talks[i].state != TALK_FREE && talks[i].import == import) {
 			talks[i].over = true;
+			talks[i].refused = refused;
+		}
 }
 
 void

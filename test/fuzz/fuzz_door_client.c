@@ -45,7 +45,7 @@ rig_opened(void *user, uint32_t own)
 static void
 rig_reached(void *user, uint32_t import)
 {
-	BASE_ASSERT(((const struct rig *)user)->import[import].state == DOOR_CLIENT_HAVE);
+	BASE_ASSERT(door_client_reaches(&((const struct rig *)user)->import[import]));
 }
 
 static void
@@ -95,11 +95,11 @@ static void
 act(struct rig *r, uint8_t what, uint8_t arg)
 {
 	static const uint8_t ops[] = {RELAY_DOOR_ADDRESS, RELAY_DOOR_IMPORTED, RELAY_DOOR_REFUSED,
-				      RELAY_DOOR_GONE};
+				      RELAY_DOOR_GONE, RELAY_DOOR_NAMED};
 	static const struct door_address far = {
 		.realm = REALM, .token = 1, .label = 9, .n = 1, .nrelays = 1, .relay = {{2, 2}}};
 	uint8_t note[RELAY_DOOR_NOTE_MAX], k = arg % PLACES;
-	switch (what % 12) {
+	switch (what % 13) {
 	case 0:
 		(void)door_client_open(&r->c, 0, (uint16_t)(1 + k), REALM, k);
 		break;
@@ -129,7 +129,8 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 		(void)door_client_unhold(&r->c, arg);
 		break;
 	default:
-		door_client_note(&r->c, note, write_note(r, ops[what % 4], k, arg / PLACES, note));
+		door_client_note(&r->c, note,
+				 write_note(r, ops[what % 13 - 8], k, arg / PLACES, note));
 	}
 }
 

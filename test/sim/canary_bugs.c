@@ -200,6 +200,7 @@ static const struct plan {
 	P(DOOR_UNTOLD, B(TOLD)),
 	P(DOOR_KEPT, B(EMPTY)),
 	P(DOOR_LATE, B(PROMPT)),
+	P(DOOR_NAMELESS, B(PROMPT)),
 #undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \

@@ -87,7 +87,7 @@ doors_empty(struct doors *w)
 	}
 }
 
-/* ---- two round trips ---------------------------------------------------------------- */
+/* ---- one round trip ----------------------------------------------------------------- */
 
 struct wait {
 	const struct doors *w;
@@ -105,7 +105,7 @@ static bool
 is_held(void *who)
 {
 	const struct wait *x = who;
-	return x->w->import[x->import].state != IMPORT_ASKED;
+	return x->w->import[x->import].state != IMPORT_ASKED || x->w->import[x->import].named;
 }
 
 static bool
@@ -150,7 +150,7 @@ static uint64_t
 check_prompt(struct doors *w, uint64_t *cold)
 {
 	struct doors_proc *a = &w->proc[0], *b = &w->proc[1];
-	uint64_t bar = 2 * 2 * w->conf.wan_ns;
+	uint64_t bar = 2 * w->conf.wan_ns;
 	doors_pass(w, BASE_S_NS);
 	uint32_t own = register_now(w, b, REALM_A);
 	*cold = w->s->failed ? 0 : time_first_byte(w, a, b, own);

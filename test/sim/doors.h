@@ -55,6 +55,7 @@ struct doors_import {
 	uint32_t own, target; /* doors; target NONE: forged */
 	uint32_t place;	      /* at its process's client */
 	uint8_t state;	      /* enum import_state */
+	bool named;	      /* ASKED: it may be written to */
 	uint32_t label;
 	uint32_t asked, answered;	      /* questions */
 	uint64_t since_ns, asked_ns, wait_ns; /* of the state; of the question; longest */

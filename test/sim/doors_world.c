@@ -284,6 +284,15 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 	return SUCI_TAKEN;
 }
 
+/* Whoever gets it finds that it is not for it. */
+static void
+forge_question(struct doors_proc *p, uint32_t dst, uint32_t src)
+{
+	uint32_t what[5] = {QUESTION, 0, DOORS_NONE, 0, 0};
+	p->w->forged_segments++;
+	send_segment(p, dst, src, what);
+}
+
 /* ---- what its client of doors wants, and tells ---- */
 
 static bool
@@ -326,13 +335,20 @@ take_import(void *user, uint32_t import)
 	struct doors *w = p->w;
 	uint32_t i = p->import[import].whose;
 	struct doors_import *m = &w->import[i];
+	m->label = p->import[import].label;
+	if (p->import[import].state == DOOR_CLIENT_NAMED) {
+		m->named = true;
+		/* Who has no proof has its words dropped. */
+		if (m->target == DOORS_NONE)
+			forge_question(p, m->label, w->door[m->own].at.label);
+		return;
+	}
 	if (m->state == IMPORT_HELD)
 		return; /* reached anew, by the same label */
 	INVARIANT(w->s, PROOF, m->target != DOORS_NONE,
 		  "process %u: import %u proves nothing and was granted", p->index, i);
 	m->since_ns = w->s->now_ns;
 	m->state = IMPORT_HELD;
-	m->label = p->import[import].label;
 }
 
 static void
@@ -531,8 +547,8 @@ doors_ask(struct doors *w, uint32_t import)
 {
 	struct doors_import *m = &w->import[import];
 	struct doors_proc *p = &w->proc[m->proc];
-	if (m->life != p->life || m->state != IMPORT_HELD || !doors_owns(w, p, m->own) ||
-	    m->target == DOORS_NONE)
+	bool may = m->state == IMPORT_HELD || (m->state == IMPORT_ASKED && m->named);
+	if (m->life != p->life || !may || !doors_owns(w, p, m->own) || m->target == DOORS_NONE)
 		return;
 	m->asked++;
 	m->asked_ns = w->s->now_ns;
@@ -545,12 +561,9 @@ doors_ask(struct doors *w, uint32_t import)
 void
 doors_ask_labels(struct doors_proc *p, uint32_t dst, uint32_t src)
 {
-	/* Whoever gets it finds that it is not for it. */
-	uint32_t what[5] = {QUESTION, 0, DOORS_NONE, 0, 0};
 	if (!p->up)
 		return;
-	p->w->forged_segments++;
-	send_segment(p, dst, src, what);
+	forge_question(p, dst, src);
 	drive_proc(p);
 }
 

@@ -122,7 +122,7 @@ const struct scenario scenarios[] = {
 	{"jobs", "job coordinators of a cluster: relays die, channels are cut at any step", false,
 	 jobs_run, NULL},
 	{"doors",
-	 "doors come and go, relays die, forgers try: right door, proof, told, 2 round trips",
+	 "doors come and go, relays die, forgers try: right door, proof, told, 1 round trip",
 	 false, doors_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},

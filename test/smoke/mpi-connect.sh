@@ -52,7 +52,9 @@ ends client2
 ends server
 [ $STATUS = 0 ] || WHY="${WHY:-the server: status $STATUS}"
 says server ': right$'
-grep -h '^connected after' "$TB_LOG"/client[012].log | paste -sd' ' | sed "s/^/DELAY=$DELAY: /"
+# The first opens the trunk, and asks for the addresses of stations.
+awk -v rtt=$((2 * DELAY)) '/^connected after/ { printf "%s%.1f ms, %.1f round trips", sep, $3, $3 / rtt; sep = "; " }
+	END { print "" }' "$TB_LOG"/client[012].log | sed "s/^/DELAY=$DELAY: connected after /"
 verdict "three jobs of three launchers meet one of another cluster" "$WHY" server 'client*' 'relayd-*'
 
 # ---- what goes wrong, and a death

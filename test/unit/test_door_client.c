@@ -359,6 +359,59 @@ reached_anew_is_lost_first(void **state)
 	assert_int_equal(turn_once(b, RELAY_DOOR_DROP)->request, request);
 }
 
+/* A label before the answer: it may be used, and may be refused. */
+static void
+a_name_comes_before_the_answer(void **state)
+{
+	(void)state;
+	struct bench *b = make_bench(true);
+	struct door_address far = far_address(5);
+	uint32_t own = open_one(b), i = door_client_import(&b->c, &far, own, 3);
+	bool more;
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		uint32_t request = turn_once(b, RELAY_DOOR_IMPORT)->request;
+		hear_of(b, RELAY_DOOR_NAMED, request, 9);
+		assert_int_equal(told_once(b).what, REACHED);
+		assert_true(door_client_reaches(&b->import[i]));
+		assert_int_equal(door_client_called(&b->c, own, 9, &more), i);
+		hear_of(b, RELAY_DOOR_NAMED, request, 9); /* twice */
+		assert_int_equal(b->ntold, 0);
+		if (turn) {
+			hear_of(b, RELAY_DOOR_REFUSED, request, 0);
+			assert_int_equal(told_once(b).why, DOOR_CLIENT_REFUSED);
+			break;
+		}
+		hear_of(b, RELAY_DOOR_IMPORTED, request, 9);
+		assert_int_equal(told_once(b).what, REACHED);
+		assert_int_equal(b->import[i].state, DOOR_CLIENT_HAVE);
+		door_client_drop(&b->c, i);
+		(void)turn_once(b, RELAY_DOOR_DROP);
+		assert_int_equal(door_client_import(&b->c, &far, own, 3), i);
+	}
+	door_client_drop(&b->c, i);
+	/* Dropped while it has but a name: given back with the answer. */
+	i = door_client_import(&b->c, &far, own, 3);
+	uint32_t request = turn_once(b, RELAY_DOOR_IMPORT)->request;
+	hear_of(b, RELAY_DOOR_NAMED, request, 9);
+	(void)told_once(b);
+	door_client_drop(&b->c, i);
+	turn_silent(b);
+	hear_of(b, RELAY_DOOR_IMPORTED, request, 9);
+	(void)turn_once(b, RELAY_DOOR_DROP);
+	assert_int_equal(b->ntold, 0);
+	/* The way there broke meanwhile: what was said may be lost. */
+	i = door_client_import(&b->c, &far, own, 3);
+	request = turn_once(b, RELAY_DOOR_IMPORT)->request;
+	hear_of(b, RELAY_DOOR_NAMED, request, 9);
+	(void)told_once(b);
+	hear(b,
+	     &(struct relay_door_note){
+		     .op = RELAY_DOOR_IMPORTED, .request = request, .label = 9, .n = 1, .turn = 1});
+	assert_int_equal(b->ntold, 2);
+	assert_true(b->told[0].why == DOOR_CLIENT_RESET && b->told[1].what == REACHED);
+	assert_int_equal(b->import[i].state, DOOR_CLIENT_HAVE);
+}
+
 /* A relay that comes back is asked for all that is still wanted, by other tokens. */
 static void
 the_relay_goes_and_comes(void **state)
@@ -468,6 +521,7 @@ main(void)
 		cmocka_unit_test(what_is_dropped_unanswered_is_given_back),
 		cmocka_unit_test(ends_are_told_once),
 		cmocka_unit_test(reached_anew_is_lost_first),
+		cmocka_unit_test(a_name_comes_before_the_answer),
 		cmocka_unit_test(the_relay_goes_and_comes),
 		cmocka_unit_test(words_wait_for_room),
 		cmocka_unit_test(tables_are_bounds),

@@ -400,7 +400,7 @@ door_bad_is_refused(void **state)
 	n.label = 42;
 	for (int op = 0; op < 256; op++) {
 		in[1] = (uint8_t)op;
-		if (op < RELAY_DOOR_REGISTER || op > RELAY_DOOR_WITHDRAW)
+		if (op < RELAY_DOOR_REGISTER || op > RELAY_DOOR_NAMED)
 			assert_int_equal(relay_door_decode(in, sizeof in, &n),
 					 RELAYPROTO_ERR_MALFORMED);
 	}

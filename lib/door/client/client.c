@@ -274,7 +274,7 @@ door_client_down(struct door_client *c, bool again, uint64_t now_ns)
 			c->import[i].state = DOOR_CLIENT_FREE;
 		else if (state == DOOR_CLIENT_ASKED && again)
 			c->import[i].state = DOOR_CLIENT_WANTED;
-		else if (state == DOOR_CLIENT_HAVE ||
+		else if (door_client_reaches(&c->import[i]) ||
 			 (!again && (state == DOOR_CLIENT_WANTED || state == DOOR_CLIENT_ASKED)))
 			lose_import(c, i, DOOR_CLIENT_RELAY);
 	}
@@ -376,7 +376,7 @@ door_client_drop(struct door_client *c, uint32_t import)
 {
 	struct door_client_import *m = &c->import[import];
 
-	if (m->state == DOOR_CLIENT_ASKED)
+	if (m->state == DOOR_CLIENT_ASKED || m->state == DOOR_CLIENT_NAMED)
 		m->state = DOOR_BUG(ANSWERED) ? DOOR_CLIENT_FREE : DOOR_CLIENT_WAITS;
 	else if (m->state == DOOR_CLIENT_HAVE)
 		m->state = DOOR_CLIENT_ENDS;
@@ -394,7 +394,7 @@ door_client_called(const struct door_client *c, uint32_t own, uint32_t label, bo
 		const struct door_client_import *m = &c->import[i];
 		if (m->own != own)
 			continue;
-		if (m->state == DOOR_CLIENT_HAVE && m->label == label)
+		if (door_client_reaches(m) && m->label == label)
 			return i;
 		*more |= m->state == DOOR_CLIENT_WANTED || m->state == DOOR_CLIENT_ASKED;
 	}
@@ -443,15 +443,17 @@ learn_label(struct door_client *c, const struct relay_door_note *n)
 		keep_label(m, n);
 		m->state = DOOR_CLIENT_ENDS;
 		c->conf.ops->wake(c->conf.user);
-	} else if (m && m->state == DOOR_CLIENT_ASKED) {
+	} else if (m && (m->state == DOOR_CLIENT_ASKED ||
+			 (m->state == DOOR_CLIENT_NAMED && m->label == n->label && !n->turn))) {
 		keep_label(m, n);
 		m->state = DOOR_CLIENT_HAVE;
 		c->conf.ops->reached(c->conf.user, i);
-	} else if (m && m->state == DOOR_CLIENT_HAVE) {
+	} else if (m && door_client_reaches(m)) {
 		if (m->turn == n->turn && m->label == n->label)
 			return; /* it came twice */
 		/* What was under way may be lost, and who was opened sees us as somebody new. */
 		keep_label(m, n);
+		m->state = DOOR_CLIENT_HAVE;
 		c->conf.ops->lost(c->conf.user, i, DOOR_CLIENT_RESET);
 		if (c->import[i].state == DOOR_CLIENT_HAVE)
 			c->conf.ops->reached(c->conf.user, i);
@@ -459,6 +461,18 @@ learn_label(struct door_client *c, const struct relay_door_note *n)
 		if (!DOOR_BUG(ANSWERED))
 			(void)say_letter(c, RELAY_DOOR_DROP, n->label, n->request);
 	}
+}
+
+static void
+learn_name(struct door_client *c, const struct relay_door_note *n)
+{
+	struct door_client_import *m = import_named(c, n->request);
+
+	if (!m || m->state != DOOR_CLIENT_ASKED)
+		return;
+	keep_label(m, n);
+	m->state = DOOR_CLIENT_NAMED;
+	c->conf.ops->reached(c->conf.user, (uint32_t)(m - c->import));
 }
 
 static void
@@ -474,7 +488,7 @@ learn_refusal(struct door_client *c, uint32_t request)
 	if (d && d->state == DOOR_CLIENT_ASKED) {
 		d->state = DOOR_CLIENT_OVER;
 		c->conf.ops->opened(c->conf.user, (uint32_t)(d - c->own));
-	} else if (m && m->state == DOOR_CLIENT_ASKED) {
+	} else if (m && (m->state == DOOR_CLIENT_ASKED || m->state == DOOR_CLIENT_NAMED)) {
 		lose_import(c, (uint32_t)(m - c->import), DOOR_CLIENT_REFUSED);
 	}
 }
@@ -511,6 +525,9 @@ door_client_note(struct door_client *c, const void *note, size_t len)
 		break;
 	case RELAY_DOOR_GONE:
 		learn_end(c, &n);
+		break;
+	case RELAY_DOOR_NAMED:
+		learn_name(c, &n);
 		break;
 	case RELAY_DOOR_REGISTER:
 	case RELAY_DOOR_LEAVE:

@@ -12,6 +12,7 @@
  *     7 HOLD        process  that it was called by         -
  *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
  *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         -
+ *    13 NAMED       relay    what it is called, if it is granted                     -
  *
  * and between relays
  *
@@ -51,6 +52,7 @@ enum relay_door_op {
 	RELAY_DOOR_ASK = 10,
 	RELAY_DOOR_ANSWER = 11,
 	RELAY_DOOR_WITHDRAW = 12,
+	RELAY_DOOR_NAMED = 13,
 };
 
 /* Bytes of an address; in a decoded note those of the note itself. */

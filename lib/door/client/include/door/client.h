@@ -4,9 +4,12 @@
  *
  *     own      FREE --open--> WANTED --REGISTER--> ASKED --ADDRESS--> HAVE --close, LEAVE--> FREE
  *     import   FREE --import-> WANTED --IMPORT---> ASKED --IMPORTED-> HAVE --drop, DROP----> FREE
+ *                                                    +-NAMED-> NAMED -^
  *
  * A refused one, and an import that is gone, is OVER until the owner closes or drops it.  What is
- * closed or dropped while it is ASKED waits for the answer, and gives that back.
+ * closed or dropped while it is ASKED or NAMED waits for the answer, and gives that back.  What is
+ * NAMED may be written to, and may still be refused: it is asked for, and what is said is behind
+ * that on the way.
  *
  * The owner has the path to the relay, its clock, and the lanes.  It calls door_client_up() and
  * _down(), hands in notes, and calls door_client_turn() when ops->wake() says so and, if that had
@@ -36,6 +39,7 @@ enum door_client_state {
 	DOOR_CLIENT_FREE,
 	DOOR_CLIENT_WANTED, /* the relay is still to be asked */
 	DOOR_CLIENT_ASKED,
+	DOOR_CLIENT_NAMED, /* an import: it has a label, if it is granted */
 	DOOR_CLIENT_HAVE,
 	DOOR_CLIENT_OVER,  /* refused, or gone */
 	DOOR_CLIENT_WAITS, /* not needed any more: the answer is to come */
@@ -53,7 +57,7 @@ struct door_client_import {
 	struct door_address at;
 	uint32_t request;
 	uint32_t whose;
-	uint32_t label; /* HAVE: what our relay calls it */
+	uint32_t label; /* NAMED, HAVE: what our relay calls it */
 	uint32_t own;	/* ours that comes along: asked for when that is there */
 	uint16_t turn;	/* how often it began anew */
 	uint8_t state;	/* enum door_client_state */
@@ -73,7 +77,7 @@ struct door_client_ops {
 	void (*wake)(void *user);
 	/* HAVE, or OVER: the relay has no room. */
 	void (*opened)(void *user, uint32_t own);
-	/* HAVE, at first or anew. */
+	/* NAMED, or HAVE, at first or anew. */
 	void (*reached)(void *user, uint32_t import);
 	/* OVER; or RESET, and it is HAVE: reached() follows unless it is dropped now. */
 	void (*lost)(void *user, uint32_t import, enum door_client_lost why);
@@ -142,6 +146,11 @@ uint32_t door_client_mine(const struct door_client *c, uint32_t label);
 /* ---- doors of others */
 uint32_t door_client_import(struct door_client *c, const struct door_address *at, uint32_t own,
 			    uint32_t whose);
+static inline bool
+door_client_reaches(const struct door_client_import *m)
+{
+	return m->state == DOOR_CLIENT_NAMED || m->state == DOOR_CLIENT_HAVE;
+}
 void door_client_drop(struct door_client *c, uint32_t import);
 /* Those with that own door: the one that the relay calls so, or NONE; *more: there are some that it
  * has no name for yet. */
