@@ -16,7 +16,8 @@ CUT = 700  # bytes of a segment: headers and payloads are split over frames
 PACKET = ["impipk.type", "impipk.len", "impipk.msglen", "impipk.lsrank", "impipk.tag"]
 FIELDS = PACKET + [
     "impi.cmd", "impi.label", "impi.rank", "suci.type", "suci.hello.kind", "suci.hello.token",
-    "suci.lane.seq", "suci.ack.largest", "suci.note.type", "suci.flags.sealed", "suci.hs.public",
+    "suci.hello.survives", "suci.door.op", "suci.door.token", "suci.lane.seq", "suci.ack.largest",
+    "suci.note.type", "suci.flags.sealed", "suci.hs.public",
     "suci.seal_tag", "relaypeer.type", "sealedstream.record", "suci.bad", "relaypeer.bad",
     "impi.too_long", "_ws.lua.error", "_ws.malformed"]
 WRONG = FIELDS[-5:]
@@ -134,6 +135,11 @@ def inside(path):
     rows.has("suci.ack.largest", None, 10)
     rows.has("suci.note.type", 4)  # RELAYS
     rows.has("suci.note.type", 2)  # LEAVE
+    rows.has("suci.hello.survives", 0)
+    rows.has("suci.hello.kind", 5)
+    for op in (1, 2, 4, 5, 13):  # REGISTER, ADDRESS, IMPORT, IMPORTED, NAMED
+        rows.has("suci.door.op", op)
+    rows.has("suci.door.token", None, 3)  # of a REGISTER, and in addresses
     rows.has("sealedstream.record", None, 2)  # what relays of a cluster say to each other
     rows.end()
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Wireshark dissectors: recorded streams of another IMPI 0.0 against their listings; what a
-# job over two clusters with two relays each says, inside (in clear) and between them (sealed).
+# job over two clusters with two relays each says, and one that meets another by a door, inside (in
+# clear) and between them (sealed).
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -52,11 +53,19 @@ listen() { # NODE PORT FILE: returns when it captures what goes through a switch
 	testbed_wait 20 "a capture in $1" test -s "$3"
 }
 listen asw f0 "$TB_DIR/inside.pcap" || fail "no capture"
+export TB_RELAY_CONF='"doors": { "max": 1024 }'
 testbed_relayd "$B" afe0 afe1 bfe0 bfe1 || fail "relayd: does not start"
 listen wan afe0 "$TB_DIR/outside.pcap" || fail "no capture"
 testbed_job "$B" job "$B/test/mpi/probe"
 ended() { ! testbed_alive job-a && ! testbed_alive job-b; }
 testbed_wait 60 "the job's end" ended || fail "the job does not end"
+door() { testbed_spawn "$1" "$2" env LIBMPI_RELAY=10.0.0.254:7812 "$B/examples/meet" "${@:3}"; }
+port_is() { PORT=$(sed -n 's/^port //p' "$TB_LOG/server.log") && [ -n "$PORT" ]; }
+door b0 server server 1
+testbed_wait 30 "the port" port_is || fail "the server opens no port"
+door a0 client client "$PORT"
+met() { ! testbed_alive client && ! testbed_alive server; }
+testbed_wait 60 "the end of the meeting" met || fail "those that meet do not end"
 # A capture is whole when it holds a frame that was sent after the job's end.
 whole() {
 	testbed_exec a0 bash -c 'echo the-last-frame >/dev/udp/10.0.0.254/9'

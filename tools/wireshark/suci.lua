@@ -14,7 +14,11 @@ local TYPES = {
 	[0] = "DATA", "HELLO", "COOKIE", "OPEN", "ACCEPT", "RESET", "CLOSE", "CHALLENGE", "RESPONSE",
 }
 local NOTES = { "ABORT", "LEAVE", "PING", "RELAYS", "WAYS", "LOST", "LIGHT", "DOOR", "DEATH", "REST" }
-local KINDS = { [1] = "libmpi", [2] = "relay", [4] = "gateway" }
+local KINDS = { [1] = "libmpi", [2] = "relay", [4] = "gateway", [5] = "doors" }
+local DOOR_OPS = {
+	"REGISTER", "ADDRESS", "LEAVE", "IMPORT", "IMPORTED", "REFUSED", "HOLD", "DROP", "GONE", "ASK",
+	"ANSWER", "WITHDRAW", "NAMED",
+}
 local REASON_SILENT = 2
 
 local f = {
@@ -103,7 +107,9 @@ local f = {
 	hello_label = ProtoField.uint32("suci.hello.label", "Label"),
 	hello_rank = ProtoField.int32("suci.hello.rank", "World rank"),
 	hello_mtu = ProtoField.uint16("suci.hello.mtu", "Largest datagram towards others"),
+	hello_survives = ProtoField.bool("suci.hello.survives", "The job survives deaths", 8, nil, 0x01),
 	hello_upper = ProtoField.uint32("suci.hello.token_upper", "Token, upper half", base.HEX),
+	hello_proof = ProtoField.uint64("suci.hello.proof", "Proof of a door's address", base.HEX),
 	hello_other = ProtoField.bytes("suci.hello.other", "Hello data"),
 	reason = ProtoField.uint16("suci.close.reason", "Reason"),
 	text = ProtoField.string("suci.close.text", "Text"),
@@ -120,6 +126,20 @@ local f = {
 	note_count = ProtoField.uint32("suci.note.count", "Ranks"),
 	note_weight = ProtoField.uint8("suci.note.weight", "Weight"),
 	note_client = ProtoField.uint8("suci.note.client", "Client"),
+	-- doors
+	door_op = ProtoField.uint8("suci.door.op", "Door", base.DEC, DOOR_OPS),
+	door_request = ProtoField.uint32("suci.door.request", "Request", base.HEX),
+	door_label = ProtoField.uint32("suci.door.label", "Label"),
+	door_n = ProtoField.uint16("suci.door.n", "Labels"),
+	door_realm = ProtoField.uint64("suci.door.realm", "Realm", base.HEX),
+	door_token = ProtoField.uint64("suci.door.token", "Token", base.HEX),
+	door_most = ProtoField.uint16("suci.door.most", "Relays that may have it"),
+	door_turn = ProtoField.uint16("suci.door.turn", "Times it began anew"),
+	door_ok = ProtoField.bool("suci.door.ok", "Granted"),
+	door_called = ProtoField.uint32("suci.door.called", "What offers is called here"),
+	door_offered = ProtoField.uint32("suci.door.offered", "What was offered"),
+	door_relay = ProtoField.ipv4("suci.door.relay", "Relay"),
+	door_port = ProtoField.uint16("suci.door.port", "Port"),
 }
 suci.fields = f
 local bad = ProtoExpert.new("suci.bad", "Not a Suci datagram of this version: it is dropped",
@@ -184,11 +204,56 @@ local function ack_block_add(tvb, tree)
 	return true
 end
 
+-- u8 length | an address of lib/door; returns where it ends.
+local function address_add(tvb, off, tree)
+	if tvb:len() < off + 1 then return off end
+	local len = tvb(off, 1):uint()
+	local stop = off + 1 + len
+	if len < 38 or tvb:len() < stop then return stop end
+	local sub = tree:add(suci, tvb(off, 1 + len), "Address")
+	sub:add(f.door_n, tvb(off + 3, 2))
+	sub:add(f.door_realm, tvb(off + 9, 8))
+	sub:add(f.door_label, tvb(off + 17, 4))
+	sub:add(f.door_token, tvb(off + 21, 8))
+	for at = off + 29, stop - 10, 6 do
+		sub:add(f.door_relay, tvb(at, 4))
+		sub:add(f.door_port, tvb(at + 4, 2))
+	end
+	return stop
+end
+
+local function door_add(tvb, sub)
+	local op = tvb(1, 1):uint()
+	sub:add(f.door_op, tvb(1, 1))
+	sub:add(f.door_request, tvb(2, 4))
+	sub:add(f.door_label, tvb(6, 4))
+	local body = tvb:len() - 10
+	if op == 1 and body >= 20 then
+		sub:add(f.door_n, tvb(10, 2))
+		sub:add(f.door_realm, tvb(12, 8))
+		sub:add(f.door_token, tvb(20, 8))
+		sub:add(f.door_most, tvb(28, 2))
+	elseif op == 2 or op == 4 then
+		address_add(tvb, 10, sub)
+	elseif op == 5 and body >= 4 then
+		sub:add(f.door_n, tvb(10, 2))
+		sub:add(f.door_turn, tvb(12, 2))
+	elseif op == 10 then
+		address_add(tvb, address_add(tvb, 10, sub), sub)
+	elseif op == 11 and body >= 9 then
+		sub:add(f.door_ok, tvb(10, 1))
+		sub:add(f.door_called, tvb(11, 4))
+		sub:add(f.door_offered, tvb(15, 4))
+	end
+	return "DOOR " .. (DOOR_OPS[op] or op)
+end
+
 -- Notes: what their types have in common, then each.
 local function note_add(tvb, tree)
 	local type = tvb(0, 1):uint()
 	local sub = tree:add(suci, tvb(), "Note " .. (NOTES[type] or type))
 	sub:add(f.note, tvb(0, 1))
+	if type == 8 and tvb:len() >= 10 then return door_add(tvb, sub) end
 	if type == 3 or tvb:len() < 5 then return NOTES[type] or "?" end
 	sub:add(f.note_base, tvb(1, 4))
 	if type == 1 and tvb:len() >= 7 then
@@ -294,6 +359,12 @@ local function data_add(tvb, pinfo, tree, flags)
 end
 
 local function hello_data_add(tvb, tree)
+	if tvb:len() >= 24 and tvb(0, 6):raw() == "SUCI\0\2" then
+		local sub = tree:add(suci, tvb(0, 24), "Hello to a door")
+		sub:add(f.hello_label, tvb(8, 4))
+		sub:add(f.hello_proof, tvb(16, 8))
+		return
+	end
 	if tvb:len() < 24 or tvb(0, 2):string() ~= "SH" then
 		tree:add(f.hello_other, tvb())
 		return
@@ -304,6 +375,7 @@ local function hello_data_add(tvb, tree)
 	sub:add(f.hello_label, tvb(8, 4))
 	sub:add(f.hello_rank, tvb(12, 4))
 	sub:add(f.hello_mtu, tvb(16, 2))
+	sub:add(f.hello_survives, tvb(18, 1))
 	sub:add(f.hello_upper, tvb(20, 4))
 end
 
