@@ -499,7 +499,9 @@ _tb_relayd() {
 	[ -z "$six" ] || own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\""
 	case $six:$more in
 	:*) ;;
-	*'"trunks": {'*) more=${more/'"trunks": {'/"\"trunks\": { $six,"} ;;
+	*'"trunks": {'*) more=${more/'"trunks": {'/"\"trunks\": { $six,"}
+		more=${more/"$six,  }"/"$six }"} # there was nothing in it
+		;;
 	*) more="\"trunks\": { $six }${more:+, $more}" ;;
 	esac
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
