@@ -103,6 +103,50 @@ want_fabric(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_
 	return rc == OCS_ERR_OK || rc == OCS_ERR_BUSY; /* busy: what was there is going */
 }
 
+/* Is link j, or another one that has messages to come, on these ports? */
+static bool
+fabric_wanted(const struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y)
+{
+	for (uint32_t i = 0; i < f->opens; i++) {
+		uint32_t a, b;
+		ends(f, f->open[i], &a, &b);
+		if (a == x && b == y && (f->open[i] == j || f->run->left[f->open[i]]))
+			return true;
+	}
+	return false;
+}
+
+/* The circuit of a set-up that is over goes, if it is there and nobody uses it.  False: it is still
+ * in use. */
+static bool
+fabric_gives_up(struct circ_fabric *f, uint32_t over, uint32_t j, uint64_t now_ns)
+{
+	uint32_t x, y;
+	ends(f, over, &x, &y);
+	if ((!under_way(f, x, y) && !under_way(f, y, x)) || fabric_wanted(f, j, x, y))
+		return true;
+	return release_fabric(f, x, OCS_NO_PORT, now_ns);
+}
+
+/* Circuits that have to go for a limit's sake: their ports may be nobody else's, so nothing but
+ * this darkens them.  False: one is still in use. */
+static bool
+fabric_makes_room(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
+{
+	const struct circ_plan *p = f->run->plan;
+	const struct circ_setup *u = &p->setup[j];
+	bool clear = true, limited = false;
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		limited |= u->place[i] != CIRC_NONE;
+		if (u->before_place[i] != CIRC_NONE)
+			clear &= fabric_gives_up(f, u->before_place[i], j, now_ns);
+	}
+	for (uint32_t x = 0; limited && circ_mode_batches(p->mode) && x < j; x++)
+		if (p->setup[x].batch < u->batch)
+			clear &= fabric_gives_up(f, x, j, now_ns);
+	return clear;
+}
+
 /* Order what is not under way yet.  False: it will not come. */
 static bool
 ask_fabric(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
@@ -120,7 +164,8 @@ push_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
-	int up = fabric_usable(f, x, y, now_ns);
+	bool room = f->lit[j] || fabric_makes_room(f, j, now_ns);
+	int up = room ? fabric_usable(f, x, y, now_ns) : 0;
 	if (f->lit[j]) {
 		if (f->run->left[j] == 0)
 			return false; /* what comes now is the next one's business */
@@ -132,12 +177,30 @@ push_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 		*changed = true;
 		return true;
 	} else if (up == 0 && now_ns - f->since_ns[j] < f->patience_ns) {
-		if (ask_fabric(f, j, x, y, now_ns))
+		if (!room || ask_fabric(f, j, x, y, now_ns))
 			return true;
 	}
 	fail_fabric(f, j, now_ns);
 	*changed = true;
 	return false;
+}
+
+/* Under limits what an earlier call has left and this one does not keep goes at once. */
+static void
+forget_fabric(struct circ_fabric *f, uint64_t now_ns)
+{
+	const struct circ_plan *p = f->run->plan;
+	const struct circ_slots *s = f->slots;
+	for (uint32_t i = 0; i < s->nodes * s->stride; i++) {
+		uint32_t at = f->port_of[i], x, y;
+		bool kept = at == OCS_NO_PORT || !fabric_ours(f, at);
+		for (uint32_t j = 0; j < p->setups && p->setup[j].kept && !kept; j++) {
+			ends(f, j, &x, &y);
+			kept = at == x || at == y;
+		}
+		if (!kept)
+			release_fabric(f, at, OCS_NO_PORT, now_ns);
+	}
 }
 
 void
@@ -164,6 +227,8 @@ circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, 
 		else
 			f->open[f->opens++] = j;
 	}
+	if (f->slots->lit_max || f->slots->group)
+		forget_fabric(f, now_ns);
 }
 
 bool

@@ -24,6 +24,8 @@ struct maker {
 	uint32_t *next;			      /* [all demands] the next one with the same edge */
 	uint32_t *held;			      /* [slots] the set-up there, or CIRC_NONE */
 	uint32_t *in_batch, *in_stamp, *need; /* [nodes] */
+	uint32_t *place;		      /* [all places] the set-up there, or CIRC_NONE */
+	uint32_t *taken; /* [2 * pools] places in the batch; in a round that is looked at */
 };
 
 void
@@ -44,6 +46,50 @@ circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot)
 	a->peer = CIRC_NONE;
 }
 
+/* ---- limits: pool 0 is the switch, pool 1 + g group g */
+
+static bool
+has_limits(const struct circ_slots *s)
+{
+	return s->lit_max || s->group;
+}
+
+static uint32_t
+count_pools(const struct circ_slots *s)
+{
+	return 1 + (s->group ? s->groups : 0);
+}
+
+/* No more than there are ports, which is none. */
+static uint32_t
+plan_limit(const struct circ_slots *s, uint32_t pool)
+{
+	uint32_t most = s->nodes * s->stride;
+	uint32_t n = pool ? s->waves[pool - 1] : s->lit_max ? s->lit_max : most;
+	return n < most ? n : most;
+}
+
+/* The first place of a pool; of the pool behind the last: how many there are. */
+static uint32_t
+first_place(const struct circ_slots *s, uint32_t pool)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < pool; i++)
+		n += plan_limit(s, i);
+	return n;
+}
+
+/* The i-th pool of a circuit between the two, or CIRC_NONE. */
+static uint32_t
+plan_pool(const struct circ_slots *s, uint32_t a, uint32_t b, uint32_t i)
+{
+	if (i == 0)
+		return s->lit_max ? 0 : CIRC_NONE;
+	if (!s->group || (i == 2 && s->group[a] == s->group[b]))
+		return CIRC_NONE;
+	return 1 + s->group[i == 1 ? a : b];
+}
+
 static size_t
 hash_size(size_t demands, size_t slots)
 {
@@ -60,7 +106,11 @@ circ_plan_footprint(const struct circ_slots *s, uint32_t demands)
 	return base_carved((demands + slots) * sizeof(struct circ_setup)) +
 	       4 * base_carved(demands * 4) + base_carved(edges * sizeof(struct edge)) +
 	       base_carved(hash_size(demands, slots) * 4) + base_carved(slots * 4) +
-	       3 * base_carved((size_t)s->nodes * 4) + BASE_CARVE_ALIGN;
+	       3 * base_carved((size_t)s->nodes * 4) +
+	       (has_limits(s) ? base_carved((size_t)first_place(s, count_pools(s)) * 4) +
+					base_carved((size_t)count_pools(s) * 8)
+			      : 0) +
+	       BASE_CARVE_ALIGN;
 }
 
 static struct edge *
@@ -102,6 +152,8 @@ new_setup(struct maker *k, const struct edge *e, uint32_t slot_a, uint32_t slot_
 						  .slot_b = slot_b,
 						  .before_a = CIRC_NONE,
 						  .before_b = CIRC_NONE};
+	for (uint32_t i = 0; i < CIRC_POOLS; i++)
+		p->setup[p->setups].place[i] = p->setup[p->setups].before_place[i] = CIRC_NONE;
 	return p->setups++;
 }
 
@@ -117,6 +169,83 @@ hold_plan(struct maker *k, uint32_t setup)
 	edge_of(k, u->a, u->b)->setup = setup;
 }
 
+/* The lower, the sooner it goes: empty, gone already, needed latest. */
+static uint64_t
+wanted_at(struct maker *k, uint32_t setup)
+{
+	const struct circ_setup *u = &k->p->setup[setup];
+	const struct edge *e = edge_of(k, u->a, u->b);
+	if (e->setup != setup)
+		return 0;
+	uint64_t used = k->s->slot[u->a * k->s->stride + u->slot_a].used;
+	return e->next == CIRC_NONE ? 1 + used : UINT64_MAX - e->next;
+}
+
+/* The place of a pool to take. */
+static uint32_t
+place_in(struct maker *k, uint32_t pool)
+{
+	uint32_t first = first_place(k->s, pool), n = plan_limit(k->s, pool), best = 0;
+	uint64_t least = UINT64_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t j = k->place[first + i];
+		if (j == CIRC_NONE)
+			return i;
+		uint64_t wanted = wanted_at(k, j);
+		if (wanted < least) {
+			least = wanted;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static bool
+room_left(struct maker *k, uint32_t a, uint32_t b)
+{
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, a, b, i), n = 0;
+		if (pool == CIRC_NONE)
+			continue;
+		while (n < plan_limit(k->s, pool) &&
+		       k->place[first_place(k->s, pool) + n] != CIRC_NONE)
+			n++;
+		if (n == plan_limit(k->s, pool))
+			return false;
+	}
+	return true;
+}
+
+/* A circuit of ours goes dark: what takes its ports or its place waits for it. */
+static void
+darken_plan(struct maker *k, uint32_t setup)
+{
+	const struct circ_setup *u = &k->p->setup[setup];
+	struct edge *e = edge_of(k, u->a, u->b);
+	if (e->setup != setup)
+		return;
+	e->setup = CIRC_NONE;
+	circ_slots_drop(k->s, u->a, u->slot_a);
+}
+
+/* A place under each limit for the set-up that was made last. */
+static void
+take_places(struct maker *k, uint32_t setup)
+{
+	struct circ_setup *u = &k->p->setup[setup];
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, u->a, u->b, i);
+		if (pool == CIRC_NONE)
+			continue;
+		u->place[i] = place_in(k, pool);
+		uint32_t *at = &k->place[first_place(k->s, pool) + u->place[i]];
+		u->before_place[i] = *at;
+		if (*at != CIRC_NONE)
+			darken_plan(k, *at);
+		*at = setup;
+	}
+}
+
 /* What earlier calls left lit.  A circuit on a port that the budget took away, or a second one
  * between the same nodes, counts as dark. */
 static void
@@ -130,7 +259,7 @@ adopt_plan(struct maker *k)
 				continue;
 			struct edge *e = edge_of(k, n, t->peer);
 			if (i >= s->ports[n] || t->peer_slot >= s->ports[t->peer] ||
-			    e->setup != CIRC_NONE) {
+			    e->setup != CIRC_NONE || !room_left(k, n, t->peer)) {
 				circ_slots_drop(s, n, i);
 				continue;
 			}
@@ -138,6 +267,7 @@ adopt_plan(struct maker *k)
 			uint32_t j = new_setup(k, e, i, t->peer_slot);
 			uint32_t other = t->peer * s->stride + t->peer_slot;
 			k->p->setup[j].kept = true;
+			take_places(k, j);
 			hold_plan(k, j);
 			t->used = s->slot[other].used = used;
 		}
@@ -192,6 +322,7 @@ aim(struct maker *k, struct edge *e, uint32_t round)
 	k->p->setup[j].before_a = before_a;
 	k->p->setup[j].before_b = before_b;
 	k->p->setup[j].round = round;
+	take_places(k, j);
 	hold_plan(k, j);
 	k->p->ordered++;
 	return j;
@@ -200,7 +331,14 @@ aim(struct maker *k, struct edge *e, uint32_t round)
 static bool
 by_light(const struct maker *k, const struct circ_demand *d)
 {
-	return d->from != d->to && k->s->ports[d->from] && k->s->ports[d->to];
+	if (d->from == d->to || !k->s->ports[d->from] || !k->s->ports[d->to])
+		return false;
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, d->from, d->to, i);
+		if (pool != CIRC_NONE && !plan_limit(k->s, pool))
+			return false;
+	}
+	return true;
 }
 
 static void
@@ -218,21 +356,41 @@ carry(struct maker *k, uint32_t i, uint32_t setup)
 	k->s->slot[u->b * k->s->stride + u->slot_b].used = k->s->clock;
 }
 
+/* Messages of a round and a pair go by one circuit: under limits it may be gone when the second
+ * one's turn comes. */
+static void
+carry_round(struct maker *k, uint32_t i, struct edge *e)
+{
+	const struct circ_demand *d = k->w->demand;
+	for (uint32_t m = k->next[i];
+	     e->setup != CIRC_NONE && m < k->w->demands && d[m].round == d[i].round;
+	     m = k->next[m]) {
+		carry(k, m, e->setup);
+		k->p->batch[m] = 1;
+		e->next = k->next[m];
+	}
+}
+
 static void
 make_pipelined(struct maker *k)
 {
 	for (uint32_t i = 0; i < k->w->demands; i++) {
 		const struct circ_demand *d = &k->w->demand[i];
 		struct edge *e = &k->edge[k->edge_of[i]];
-		e->next = k->next[i];
+		if (!k->p->batch[i])
+			e->next = k->next[i];
 		if (!by_light(k, d)) {
 			carry(k, i, CIRC_NONE);
 			continue;
 		}
+		if (k->p->batch[i]) /* with another of its pair */
+			continue;
 		if (e->setup == CIRC_NONE && d->bytes >= k->w->light_from &&
 		    k->w->light_from != UINT64_MAX)
 			aim(k, e, d->round);
 		carry(k, i, e->setup);
+		if (has_limits(k->s))
+			carry_round(k, i, e);
 	}
 }
 
@@ -267,12 +425,48 @@ wants_light(const struct maker *k, uint32_t i)
 	       k->w->light_from != UINT64_MAX;
 }
 
+/* One more circuit of a round, beside those of the batch: do all find places? */
+static bool
+count_round_places(struct maker *k, const struct edge *e, uint32_t *taken, const uint32_t *beside)
+{
+	bool fits = true;
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
+		if (pool != CIRC_NONE)
+			fits &= ++taken[pool] + (beside ? beside[pool] : 0) <=
+				plan_limit(k->s, pool);
+	}
+	return fits;
+}
+
+static void
+begin_batch(struct maker *k)
+{
+	k->p->batches++;
+	if (has_limits(k->s))
+		memset(k->taken, 0, count_pools(k->s) * 4);
+}
+
+static bool
+places_left(const struct maker *k, const struct edge *e)
+{
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
+		if (pool != CIRC_NONE && k->taken[pool] >= plan_limit(k->s, pool))
+			return false;
+	}
+	return true;
+}
+
 /* Would all of demands [i, end), one round, find a port, beside what is in the current
  * batch or in one of their own? */
 static bool
 round_fits(struct maker *k, uint32_t i, uint32_t end, bool own)
 {
 	bool fits = true;
+	uint32_t *round = has_limits(k->s) ? k->taken + count_pools(k->s) : NULL;
+	if (round)
+		memset(round, 0, count_pools(k->s) * 4);
 	uint32_t stamp = 2 * k->w->demand[i].round + 1 + own;
 	for (uint32_t j = i; j < end; j++) {
 		struct edge *e = &k->edge[k->edge_of[j]];
@@ -282,10 +476,22 @@ round_fits(struct maker *k, uint32_t i, uint32_t end, bool own)
 		uint32_t a = ++k->need[e->a] + (own ? 0 : in_batch(k, e->a));
 		uint32_t b = ++k->need[e->b] + (own ? 0 : in_batch(k, e->b));
 		fits &= a <= plan_room(k, e->a) && b <= plan_room(k, e->b);
+		if (round)
+			fits &= count_round_places(k, e, round, own ? NULL : k->taken);
 	}
 	for (uint32_t j = i; j < end; j++)
 		k->need[k->w->demand[j].from] = k->need[k->w->demand[j].to] = 0;
 	return fits;
+}
+
+static void
+put_in_batch(struct maker *k, const struct edge *e, uint32_t setup)
+{
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
+		if (pool != CIRC_NONE)
+			k->p->setup[setup].place[i] = k->taken[pool]++;
+	}
 }
 
 /* Those of [i, end) that find ports go into the current batch; how many are left. */
@@ -299,11 +505,13 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 			continue;
 		if (wants_light(k, i) && !lit_in_batch(k, e)) {
 			uint32_t x = in_batch(k, e->a), y = in_batch(k, e->b);
-			if (x >= plan_room(k, e->a) || y >= plan_room(k, e->b)) {
+			if (x >= plan_room(k, e->a) || y >= plan_room(k, e->b) ||
+			    !places_left(k, e)) {
 				left++;
 				continue;
 			}
 			uint32_t j = new_setup(k, e, x, y);
+			put_in_batch(k, e, j);
 			k->p->setup[j].batch = k->p->batches - 1;
 			k->p->setup[j].turn = turn;
 			k->p->setup[j].round = k->w->demand[i].round;
@@ -327,15 +535,18 @@ make_batched(struct maker *k)
 {
 	const struct circ_demand *d = k->w->demand;
 	memset(k->p->batch, 0xff, k->w->demands * sizeof *k->p->batch);
+	/* Nodes go through batches apart; what they share wants all of them to be through. */
+	bool shared = has_limits(k->s);
 	for (uint32_t i = 0, end; i < k->w->demands; i = end) {
 		for (end = i; end < k->w->demands && d[end].round == d[i].round; end++)
 			;
-		bool naive = k->w->mode == CIRC_MODE_NAIVE, turn = !round_fits(k, i, end, true);
+		bool naive = k->w->mode == CIRC_MODE_NAIVE,
+		     turn = shared || !round_fits(k, i, end, true);
 		bool more = !naive && k->p->batches && round_fits(k, i, end, false);
 		if (!more)
-			k->p->batches++;
+			begin_batch(k);
 		while (fill_batch(k, i, end, turn))
-			k->p->batches++;
+			begin_batch(k);
 	}
 	circ_slots_clear(k->s); /* all is released behind the call */
 }
@@ -364,11 +575,18 @@ circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_
 	memset(k.held, 0xff, slots * 4);
 	memset(k.in_stamp, 0xff, s->nodes * 4);
 	memset(k.need, 0, s->nodes * 4);
+	if (has_limits(s)) {
+		size_t places = first_place(s, count_pools(s));
+		k.place = base_carve(&at, places * 4);
+		k.taken = base_carve(&at, count_pools(s) * 8);
+		memset(k.place, 0xff, places * 4);
+	}
 	look_ahead(&k);
 	if (circ_mode_batches(w->mode)) {
 		make_batched(&k);
 		return;
 	}
+	memset(p->batch, 0, n * 4);
 	if (circ_mode_keeps(w->mode))
 		adopt_plan(&k);
 	else
@@ -416,12 +634,40 @@ collide(const struct circ_plan *p, uint32_t i, uint32_t j)
 	return (at_a && y->before_a == CIRC_NONE) || (at_b && y->before_b == CIRC_NONE);
 }
 
+/* Places under limits: within them, one circuit in each, and each waits for the one before. */
+static const char *
+check_places(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
+{
+	const struct circ_setup *y = &p->setup[j];
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = plan_pool(s, y->a, y->b, i), last = CIRC_NONE;
+		if (pool == CIRC_NONE)
+			continue;
+		if (y->place[i] >= plan_limit(s, pool))
+			return "more circuits are lit than may be";
+		for (uint32_t x = 0; x < j; x++)
+			for (uint32_t n = 0; n < CIRC_POOLS; n++)
+				if (plan_pool(s, p->setup[x].a, p->setup[x].b, n) == pool &&
+				    p->setup[x].place[n] == y->place[i])
+					last = x;
+		if (circ_mode_batches(p->mode) && !y->turn)
+			return "a batch under limits does not wait for all nodes";
+		if (circ_mode_batches(p->mode)
+			    ? last != CIRC_NONE && p->setup[last].batch == y->batch
+			    : last != y->before_place[i])
+			return "a place under a limit is in two circuits at a time";
+	}
+	return NULL;
+}
+
 const char *
 circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
 		const struct circ_slots *s)
 {
 	for (uint32_t j = 0; j < p->setups; j++) {
 		const char *why = check_setup(p, s, j);
+		if (!why)
+			why = check_places(p, s, j);
 		if (why)
 			return why;
 		for (uint32_t i = 0; i < j; i++)

@@ -7,6 +7,9 @@
 
 enum { WAITING, ORDERED, LIT, ENDED, FAILED };
 
+/* Who may wait for the end of a circuit: for a port at each end, for each of its places. */
+#define NEXTS (2 + CIRC_POOLS)
+
 static uint32_t
 nodes(const struct circ_plan *p)
 {
@@ -20,8 +23,8 @@ size_t
 circ_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
 {
 	return 2 * base_carved(setups) + 2 * base_carved((size_t)setups * 4) +
-	       6 * base_carved((size_t)setups * 8) + base_carved((size_t)batches * 4) +
-	       base_carved((size_t)n * 4) + BASE_CARVE_ALIGN;
+	       5 * base_carved((size_t)setups * 8) + base_carved((size_t)setups * 4 * NEXTS) +
+	       base_carved((size_t)batches * 4) + base_carved((size_t)n * 4) + BASE_CARVE_ALIGN;
 }
 
 size_t
@@ -40,12 +43,12 @@ enqueue_run(struct circ_run *r, uint32_t j)
 static void
 end_run(struct circ_run *r, uint32_t j)
 {
-	for (uint32_t side = 0; side < 2; side++) {
-		uint32_t n = r->next[2 * j + side];
+	for (uint32_t i = 0; i < NEXTS; i++) {
+		uint32_t n = r->next[NEXTS * j + i];
+		r->next[NEXTS * j + i] = CIRC_NONE;
 		if (n != CIRC_NONE && --r->waits[n] == 0)
 			enqueue_run(r, n);
 	}
-	r->next[2 * j] = r->next[2 * j + 1] = CIRC_NONE;
 }
 
 static void
@@ -143,10 +146,22 @@ wait_for(struct circ_run *r, uint32_t j, uint32_t before)
 	if (before == CIRC_NONE)
 		return;
 	r->waits[j]++;
-	/* One circuit has two ends, each of which one set-up at most takes over. */
-	uint32_t side = r->next[2 * before] != CIRC_NONE;
-	BASE_ASSERT(r->next[2 * before + side] == CIRC_NONE);
-	r->next[2 * before + side] = j;
+	/* One circuit has two ends and some places; one set-up at most takes over each. */
+	uint32_t i = 0;
+	while (r->next[NEXTS * before + i] != CIRC_NONE) {
+		i++;
+		BASE_ASSERT(i < NEXTS);
+	}
+	r->next[NEXTS * before + i] = j;
+}
+
+static bool
+waits_for_none(const struct circ_setup *u)
+{
+	bool none = u->before_a == CIRC_NONE && u->before_b == CIRC_NONE;
+	for (uint32_t i = 0; i < CIRC_POOLS; i++)
+		none &= u->before_place[i] == CIRC_NONE;
+	return none;
 }
 
 void
@@ -158,7 +173,7 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 	r->waits = base_carve(&at, p->setups);
 	r->left = base_carve(&at, (size_t)p->setups * 4);
 	r->queue = base_carve(&at, (size_t)p->setups * 4);
-	r->next = base_carve(&at, (size_t)p->setups * 8);
+	r->next = base_carve(&at, (size_t)p->setups * 4 * NEXTS);
 	r->stay = base_carve(&at, (size_t)p->setups * 8);
 	r->stay_left = base_carve(&at, (size_t)p->setups * 8);
 	r->stay_next = base_carve(&at, (size_t)p->setups * 8);
@@ -168,7 +183,7 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 	uint32_t n = nodes(p), *last = base_carve(&at, (size_t)n * 4);
 	memset(r->state, WAITING, p->setups);
 	memset(r->waits, 0, p->setups);
-	memset(r->next, 0xff, (size_t)p->setups * 8);
+	memset(r->next, 0xff, (size_t)p->setups * 4 * NEXTS);
 	memset(r->batch_left, 0, (size_t)p->batches * 4);
 	for (uint32_t j = 0; j < p->setups; j++) {
 		r->left[j] = p->setup[j].messages;
@@ -182,11 +197,13 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 	for (uint32_t j = 0; j < p->setups; j++) {
 		wait_for(r, j, p->setup[j].before_a);
 		wait_for(r, j, p->setup[j].before_b);
+		for (uint32_t i = 0; i < CIRC_POOLS; i++)
+			wait_for(r, j, p->setup[j].before_place[i]);
 	}
 	for (uint32_t j = 0; j < p->setups; j++) {
 		if (p->setup[j].kept)
 			end_if_idle(r, j);
-		else if (p->setup[j].before_a == CIRC_NONE && p->setup[j].before_b == CIRC_NONE)
+		else if (waits_for_none(&p->setup[j]))
 			enqueue_run(r, j);
 	}
 }

@@ -37,6 +37,7 @@ struct job {
 	struct circ_slots slots;
 	struct circ_slot slot[NODES * NODE_PORTS];
 	uint32_t ports[NODES], port_of[NODES * NODE_PORTS];
+	uint32_t group[NODES], waves[2]; /* wavelengths */
 	struct circ_fabric fabric;
 	/* the call */
 	struct obs_args args;
@@ -269,8 +270,47 @@ job_step(struct world_of_light *w, struct job *j)
 	return true;
 }
 
+/* In half of the worlds wavelengths are scarcer than ports. */
 static void
-job_init(struct world_of_light *w, uint32_t i)
+limit_job(struct job *j, uint64_t seed)
+{
+	struct base_prng r = base_prng_seed(seed ^ 0x3a5e);
+	if (base_prng_below(&r, 2))
+		return;
+	j->slots.lit_max = (uint32_t)base_prng_below(&r, 5);
+	if (base_prng_below(&r, 2))
+		return;
+	for (uint32_t n = 0; n < NODES; n++)
+		j->group[n] = (uint32_t)base_prng_below(&r, 2);
+	for (uint32_t g = 0; g < 2; g++)
+		j->waves[g] = (uint32_t)base_prng_below(&r, 4);
+	j->slots.groups = 2;
+	j->slots.group = j->group;
+	j->slots.waves = j->waves;
+}
+
+/* No more links are lit, or being lit, than the limits of the job say. */
+static bool
+within_limits(struct world_of_light *w, struct job *j)
+{
+	uint32_t all = 0, in[2] = {0};
+	for (uint32_t p = 0; p < NODES * NODE_PORTS; p++) {
+		struct ocs_circuit c = ocs_at(w->m, p);
+		if (c.state != OCS_LIT || c.release || c.owner != j->id || c.out < p)
+			continue;
+		uint32_t a = j->group[w->node_of[p]], b = j->group[w->node_of[c.out]];
+		all++;
+		in[a]++;
+		in[b] += a != b;
+	}
+	bool ok = !j->slots.lit_max || all <= j->slots.lit_max;
+	for (uint32_t g = 0; g < 2; g++)
+		ok &= !j->slots.group || in[g] <= j->waves[g];
+	return ok || wrong(w, j, "more is lit than there are wavelengths");
+}
+
+static void
+job_init(struct world_of_light *w, uint32_t i, uint64_t seed)
 {
 	struct job *j = &w->job[i];
 	uint32_t order[NODES] = {0};
@@ -284,8 +324,10 @@ job_init(struct world_of_light *w, uint32_t i)
 		order[k] = n;
 	}
 	memcpy(j->node, order, sizeof order);
-	j->slots = (struct circ_slots){NODES, NODE_PORTS, j->ports, j->slot, 0};
+	j->slots = (struct circ_slots){
+		.nodes = NODES, .stride = NODE_PORTS, .ports = j->ports, .slot = j->slot};
 	circ_slots_clear(&j->slots);
+	limit_job(j, seed ^ i);
 	memset(j->port_of, 0xff, sizeof j->port_of);
 	j->fabric = (struct circ_fabric){.m = w->m,
 					 .slots = &j->slots,
@@ -315,7 +357,7 @@ start(struct world_of_light *w, uint64_t seed)
 	w->leases = ocs_leases_new(malloc(ocs_leases_footprint(OSW_PORTS, 2, NODES)), OSW_PORTS,
 				   w->node_of, 2, NODES);
 	for (uint32_t i = 0; i < 2; i++)
-		job_init(w, i);
+		job_init(w, i, seed);
 }
 
 /* What must hold at any time, and what must when all is over. */
@@ -348,7 +390,7 @@ optical_run(uint64_t seed, bool verbose, struct outcome *o)
 			;
 		ocs_leases_tick(w->leases, w->now_ns);
 		for (uint32_t i = 0; i < 2; i++)
-			ok = ok && job_step(w, &w->job[i]);
+			ok = ok && job_step(w, &w->job[i]) && within_limits(w, &w->job[i]);
 		ok = ok && holds(w, false);
 		over = w->job[0].phase == OVER && w->job[1].phase == OVER &&
 		       ocs_control_is_settled(w->control);

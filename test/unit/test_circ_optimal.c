@@ -5,7 +5,7 @@
  * the ways.  A circuit stays until its last message is over; every pair of these
  * calls talks in one stretch, so setting one up twice gains nothing.  Messages start as soon as
  * they can, in the order of their senders' steps, as in predict.h - but this is a model of its
- * own, so that it also checks that one. */
+ * own, so that it also checks that one.  The same with a limit on what is lit at once. */
 #include "call.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ struct state {
 struct search {
 	struct obs_call c;
 	size_t play_bytes;
-	uint32_t k, edges, a[EDGES], b[EDGES], edge_of[MESSAGES];
+	uint32_t k, lit_max, edges, a[EDGES], b[EDGES], edge_of[MESSAGES];
 	double best, takes[MESSAGES];
 	uint32_t tried;
 	bool gave_up;
@@ -163,6 +163,16 @@ go_on(struct search *s, struct state st)
 	free(saved);
 }
 
+/* With a limit on what is lit at once: is it reached? */
+static bool
+all_lit(const struct search *s, const struct state *st, uint32_t more)
+{
+	uint32_t lit = more;
+	for (uint32_t e = 0; e < s->edges; e++)
+		lit += st->edge[e] == ORDERED || st->edge[e] == LIT;
+	return s->lit_max && lit > s->lit_max;
+}
+
 /* Order edge `from` now, or do not; then the next one; then time goes on. */
 static void
 decide(struct search *s, struct state st, uint32_t from)
@@ -174,8 +184,8 @@ decide(struct search *s, struct state st, uint32_t from)
 	start_all(s, &st);
 	if (bound(s, &st) >= s->best - 1e-12)
 		return;
-	while (from < s->edges &&
-	       (st.edge[from] != NOT || st.used[s->a[from]] >= s->k || st.used[s->b[from]] >= s->k))
+	while (from < s->edges && (st.edge[from] != NOT || st.used[s->a[from]] >= s->k ||
+				   st.used[s->b[from]] >= s->k || all_lit(s, &st, 1)))
 		from++;
 	if (from == s->edges) {
 		go_on(s, st);
@@ -188,7 +198,10 @@ decide(struct search *s, struct state st, uint32_t from)
 	with.used[s->b[from]]++;
 	decide(s, with, from + 1);
 	/* Held back only for another one that wants a port of the same node. */
-	bool contested = false;
+	uint32_t others = 0;
+	for (uint32_t e = 0; e < s->edges; e++)
+		others += st.edge[e] == NOT;
+	bool contested = all_lit(s, &st, others);
 	for (uint32_t node = 0; node < s->c.p; node++) {
 		uint32_t wants = 0;
 		if (node != s->a[from] && node != s->b[from])
@@ -202,14 +215,15 @@ decide(struct search *s, struct state st, uint32_t from)
 }
 
 static double
-planned_s(struct obs_call *c, uint32_t k)
+planned_s(struct obs_call *c, uint32_t k, uint32_t lit_max)
 {
 	struct circ_slot slot[P_MAX * P_MAX];
 	uint32_t ports[P_MAX];
 	double zero[P_MAX] = {0}, finish[P_MAX];
 	for (uint32_t n = 0; n < c->p; n++)
 		ports[n] = k;
-	struct circ_slots slots = {c->p, P_MAX, ports, slot, 0};
+	struct circ_slots slots = {
+		.nodes = c->p, .stride = P_MAX, .ports = ports, .slot = slot, .lit_max = lit_max};
 	circ_slots_clear(&slots);
 	struct circ_call_mode m = {.mode = CIRC_MODE_PIPELINED};
 	struct obs_when w = {zero, zero, finish, NULL, NULL};
@@ -220,7 +234,8 @@ static double worst, sum;
 static uint32_t cases, optimal, gave_up;
 
 static void
-compare(enum coll_op op, const char *algorithm, uint32_t p, uint32_t k, uint64_t bytes)
+compare(enum coll_op op, const char *algorithm, uint32_t p, uint32_t k, uint32_t lit_max,
+	uint64_t bytes)
 {
 	static struct search s;
 	struct obs_args a = {.op = op, .algorithm = algorithm, .bytes = bytes, .p = p};
@@ -229,9 +244,10 @@ compare(enum coll_op op, const char *algorithm, uint32_t p, uint32_t k, uint64_t
 		return;
 	if (s.c.messages > MESSAGES)
 		fail_msg("%s/%s p=%u is too large", coll_op_name(op), algorithm, p);
-	double ours = planned_s(&s.c, k);
+	double ours = planned_s(&s.c, k, lit_max);
 	find_edges(&s);
 	s.k = k;
+	s.lit_max = lit_max;
 	s.best = ours + 1e-9; /* only what is better counts */
 	s.play_bytes = coll_play_footprint(s.c.schedule, p);
 	coll_play_rewind(s.c.play);
@@ -248,10 +264,10 @@ compare(enum coll_op op, const char *algorithm, uint32_t p, uint32_t k, uint64_t
 		optimal += gap < 1e-6;
 		sum += gap;
 		worst = gap > worst ? gap : worst;
-		if (gap > 0.05)
-			fail_msg("%s/%s p=%u k=%u bytes=%llu: %.6f s, optimum %.6f",
-				 coll_op_name(op), algorithm, p, k, (unsigned long long)bytes, ours,
-				 s.best);
+		if (gap > 0.05 && !lit_max)
+			fail_msg("%s/%s p=%u k=%u lit %u bytes=%llu: %.6f s, optimum %.6f",
+				 coll_op_name(op), algorithm, p, k, lit_max,
+				 (unsigned long long)bytes, ours, s.best);
 	}
 	obs_call_free(&s.c);
 }
@@ -281,7 +297,7 @@ test_within_5_percent(void **state)
 		for (uint32_t p = 2; p <= rows[i].p_max; p++)
 			for (uint32_t k = 1; k <= 3; k++)
 				for (size_t z = 0; z < sizeof bytes / sizeof bytes[0]; z++)
-					compare(rows[i].op, rows[i].algorithm, p, k, bytes[z]);
+					compare(rows[i].op, rows[i].algorithm, p, k, 0, bytes[z]);
 	print_message("%u calls: %u optimal, mean gap %.3f %%, largest %.3f %%; %u not searched "
 		      "to the end\n",
 		      cases, optimal, 100 * sum / cases, 100 * worst, gave_up);
@@ -289,9 +305,42 @@ test_within_5_percent(void **state)
 	assert_true(worst <= 0.05);
 }
 
+/* Limits bind harder than ports: the planner takes circuits in the order of their messages, where
+ * a search may hold one back.  What that costs is counted. */
+static void
+test_under_limits(void **state)
+{
+	(void)state;
+	static const struct {
+		enum coll_op op;
+		const char *algorithm;
+	} rows[] = {
+		{COLL_BCAST, "binomial"},
+		{COLL_REDUCE, "binomial"},
+		{COLL_ALLGATHER, "recursive_doubling"},
+		{COLL_ALLTOALL, "pairs"},
+	};
+	static const uint64_t bytes[] = {1024, 1 << 20};
+	worst = sum = 0;
+	cases = optimal = gave_up = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (uint32_t p = 3; p <= 4; p++)
+			for (uint32_t k = 1; k <= 2; k++)
+				for (uint32_t lit = 1; lit <= 3; lit++)
+					for (size_t z = 0; z < 2; z++)
+						compare(rows[i].op, rows[i].algorithm, p, k, lit,
+							bytes[z]);
+	print_message(
+		"limits, %u calls: %u optimal, mean gap %.3f %%, largest %.3f %%; %u not searched "
+		"to the end\n",
+		cases, optimal, 100 * sum / cases, 100 * worst, gave_up);
+	assert_true(cases > 80);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_5_percent)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_5_percent),
+					   cmocka_unit_test(test_under_limits)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,8 @@ bench_init(struct bench *b, uint32_t p, uint32_t k)
 	memset(b, 0, sizeof *b);
 	for (uint32_t n = 0; n < p; n++)
 		b->ports[n] = k;
-	b->slots = (struct circ_slots){p, K_MAX, b->ports, b->slot, 0};
+	b->slots = (struct circ_slots){
+		.nodes = p, .stride = K_MAX, .ports = b->ports, .slot = b->slot};
 	circ_slots_clear(&b->slots);
 }
 
@@ -314,6 +315,145 @@ test_several_a_node(void **state)
 	obs_call_free(&c);
 }
 
+/* ---- limits on what is lit at once */
+
+static const uint32_t group_of[P_MAX] = {0, 0, 1, 1, 2, 0, 1, 2, 2, 0, 1, 2, 0};
+
+static void
+limit_slots(struct circ_slots *s, uint32_t lit_max, const uint32_t waves[3])
+{
+	s->lit_max = lit_max;
+	if (!waves)
+		return;
+	s->group = group_of;
+	s->groups = 3;
+	s->waves = waves;
+}
+
+/* Circuits that are ordered and still have messages to carry. */
+static void
+lit_within(const struct circ_run *r, const bool *ordered, const struct circ_slots *s)
+{
+	uint32_t all = 0, in[3] = {0};
+	for (uint32_t j = 0; j < r->plan->setups; j++) {
+		const struct circ_setup *u = &r->plan->setup[j];
+		if (!ordered[j] || !r->left[j])
+			continue;
+		all++;
+		in[group_of[u->a]]++;
+		in[group_of[u->b]] += group_of[u->a] != group_of[u->b];
+	}
+	assert_true(!s->lit_max || all <= s->lit_max);
+	for (uint32_t g = 0; s->group && g < 3; g++)
+		assert_true(in[g] <= s->waves[g]);
+}
+
+/* A run in any order of its messages, some set-ups refused: all of it comes to its end. */
+static void
+run_within(const struct circ_plan *p, const struct circ_slots *s, uint32_t seed)
+{
+	struct circ_run r;
+	void *mem = malloc(circ_run_footprint(p));
+	bool *ordered = calloc(p->setups + 1, 1), *over = calloc(p->demands + 1, 1);
+	uint32_t left = p->demands, state = seed * 2 + 1;
+	circ_run_start(&r, p, mem);
+	while (left) {
+		uint32_t was = left;
+		for (uint32_t j; (j = circ_run_order(&r)) != CIRC_NONE;) {
+			state = state * 1664525 + 1013904223;
+			ordered[j] = state >> 29 != 0;
+			if (ordered[j])
+				circ_run_lit(&r, j);
+			else
+				circ_run_failed(&r, j);
+		}
+		lit_within(&r, ordered, s);
+		uint32_t at = (state >> 8) % p->demands;
+		for (uint32_t i = 0; i < p->demands && left == was; i++) {
+			uint32_t m = (at + i) % p->demands;
+			if (over[m] || circ_run_way(&r, m) == CIRC_WAY_WAIT)
+				continue;
+			over[m] = true;
+			left--;
+			circ_run_over(&r, m);
+		}
+		if (left == was)
+			fail_msg("%u messages wait for ever", left);
+	}
+	free(ordered);
+	free(over);
+	free(mem);
+}
+
+/* Every algorithm under limits: plans hold, no more is lit than may be, nothing stalls; twice, so
+ * that the second call finds what the first has left, and one with fewer wavelengths. */
+static void
+test_limits(void **state)
+{
+	(void)state;
+	static const uint32_t waves[][3] = {{2, 1, 3}, {1, 1, 1}, {2, 0, 2}};
+	static struct bench b;
+	size_t count, cases = 0, by_light = 0;
+	const struct coll_algorithm *alg = coll_algorithms(&count);
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t z = 0; z < 3 * 4 * 4; z++) {
+			struct obs_args a = {.op = alg[i].op,
+					     .algorithm = alg[i].name,
+					     .bytes = 640,
+					     .p = (uint32_t[]){4, 8, 13}[z % 3],
+					     .degree = 4};
+			struct obs_call c;
+			if (alg[i].op == COLL_NEIGHBOR || obs_call_make(&c, &a, NULL) != 0)
+				continue;
+			bench_init(&b, a.p, 1 + z % 4);
+			for (int call = 0; call < 8; call++) {
+				limit_slots(&b.slots, z / 3 % 4,
+					    z / 12 ? waves[(z / 12 + (uint32_t)call) % 3] : NULL);
+				struct circ_plan_wish w = {.mode = (enum circ_mode)(1 + call / 2),
+							   .demand = c.demand,
+							   .demands = c.messages};
+				void *mem = malloc(circ_plan_footprint(&b.slots, c.messages));
+				struct circ_plan plan;
+				circ_plan_make(&plan, &w, &b.slots, mem);
+				const char *why = circ_plan_check(&plan, &w, &b.slots);
+				if (why)
+					fail_msg("%s/%s p=%u %s, limits %u: %s", coll_op_name(a.op),
+						 alg[i].name, a.p, circ_mode_name(w.mode), z, why);
+				run_within(&plan, &b.slots, z + (uint32_t)call);
+				by_light += c.messages - plan.packets;
+				cases++;
+				free(mem);
+			}
+			obs_call_free(&c);
+		}
+	assert_true(cases > 5000 && by_light > 10000);
+}
+
+/* A broken plan is told: one place too many, one circuit twice in it, a wait left out. */
+static void
+test_limits_are_checked(void **state)
+{
+	(void)state;
+	static struct bench b;
+	static const struct circ_demand d[] = {{0, 1, 0, 9}, {2, 3, 0, 9}, {4, 5, 0, 9}};
+	bench_init(&b, 6, 1);
+	limit_slots(&b.slots, 2, NULL);
+	struct circ_plan_wish w = {.mode = CIRC_MODE_PIPELINED, .demand = d, .demands = 3};
+	struct circ_plan p;
+	void *mem = malloc(circ_plan_footprint(&b.slots, 3));
+	circ_plan_make(&p, &w, &b.slots, mem);
+	assert_null(circ_plan_check(&p, &w, &b.slots));
+	assert_int_equal(p.setup[2].before_place[0], 0); /* not a port's: the place of 0-1 */
+	p.setup[2].before_place[0] = CIRC_NONE;
+	assert_non_null(circ_plan_check(&p, &w, &b.slots));
+	p.setup[2].before_place[0] = 0;
+	p.setup[1].place[0] = 0;
+	assert_non_null(circ_plan_check(&p, &w, &b.slots));
+	p.setup[1].place[0] = 2;
+	assert_non_null(circ_plan_check(&p, &w, &b.slots));
+	free(mem);
+}
+
 int
 main(void)
 {
@@ -325,6 +465,8 @@ main(void)
 		cmocka_unit_test(test_eviction_and_switch_point),
 		cmocka_unit_test(test_switch_point),
 		cmocka_unit_test(test_several_a_node),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits_are_checked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  *   obsim [OPTIONS] RANK0 RANK1 ...  the files of libmpitrace
  *
  *   -p NODES     -k PORTS[,PORTS...] (a node each; the last one for the rest)
+ *   -w CIRCUITS  lit at once in all of the network, as wavelengths allow; 0: no such limit
  *   -a ALPHA_S   -b BETA_S_PER_BYTE  -g GAMMA_S        light
  *   -A ALPHA_S   -B BETA_S_PER_BYTE                    packet network
  *   -m MODE      only this mode      --list: the modes
@@ -388,7 +389,8 @@ rules(struct options *o, const char *path)
 }
 
 static const char usage_text[] =
-	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] [-B S]\n"
+	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-w CIRCUITS] [-a S] [-b S] [-g S] [-A S] "
+	"[-B S]\n"
 	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--blocking] [--calls] [--rules "
 	"FILE]\n"
 	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
@@ -417,6 +419,9 @@ obsim_option(struct options *o, int c)
 		break;
 	case 'B':
 		o->s.costs.packet_beta_s_per_byte = obsim_seconds(optarg, "-B");
+		break;
+	case 'w':
+		o->s.lit_max = count_obsim(optarg, 0, UINT32_MAX, "-w");
 		break;
 	case 'm':
 		o->mode = obsim_mode_of(optarg);
@@ -459,7 +464,7 @@ main(int argc, char **argv)
 				       {0}};
 	o.s.k = 2;
 	o.s.costs = (struct circ_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
-	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "p:k:w:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
 		if (c)
 			obsim_option(&o, c);
 	o.s.paper = paper_too;

@@ -360,8 +360,11 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.ports = obs_take(n, sizeof *p.ports);
 	for (uint32_t i = 0; i < n; i++)
 		p.ports[i] = s->ports ? s->ports[i] : s->k;
-	p.slots = (struct circ_slots){n, stride, p.ports, obs_take(slots, sizeof(struct circ_slot)),
-				      0};
+	p.slots = (struct circ_slots){.nodes = n,
+				      .stride = stride,
+				      .ports = p.ports,
+				      .slot = obs_take(slots, sizeof(struct circ_slot)),
+				      .lit_max = s->lit_max};
 	p.spare = obs_take(slots, sizeof *p.spare);
 	p.best = obs_take(slots, sizeof *p.best);
 	circ_slots_clear(&p.slots);

@@ -11,6 +11,7 @@ struct obs_setting {
 	enum obs_strategy strategy;
 	uint32_t k;
 	const uint32_t *ports; /* [ranks], or NULL: k each */
+	uint32_t lit_max;      /* circuits lit at once in all; 0: as many as there are ports */
 	struct circ_costs costs;
 	bool paper;	/* one gamma more a call: [OC] Table 4 counts it */
 	bool foresight; /* the next call is known when one ends: circuits move while all compute */

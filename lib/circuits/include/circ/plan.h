@@ -22,9 +22,14 @@
  * hybrid, and auto, are cached with light_from above 0: messages below it take a circuit that
  * happens to be lit, else packets.  A node without ports is served by packets.
  *
+ * Limits on what is lit at once (lit_max, groups that share wavelengths) are ports that all nodes,
+ * or those of a group, share: a circuit takes a place under each limit, and what goes to make
+ * room is chosen as above.  naive and batched go in turns then.  A node whose group has
+ * no wavelength is served by packets.
+ *
  * No deadlock: set-ups are made in one order for all nodes, and each waits only for
  * messages of earlier ones.  circ_plan_check() proves it of a plan, and that no slot
- * is in two circuits.
+ * and no place is in two circuits.
  *
  * Slots    0 .. ports[node]-1; which port of the switch a slot is, is the lease's business.
  * Bounds   no allocation but the memory given; time: linear in messages, times the slots of a
@@ -42,6 +47,7 @@
 
 #define CIRC_NONE      UINT32_MAX
 #define CIRC_SLOTS_MAX 64
+#define CIRC_POOLS     3 /* limits a circuit counts under: of all, of the groups of its ends */
 
 /* One message; sorted by round. */
 struct circ_demand {
@@ -63,6 +69,11 @@ struct circ_slots {
 	const uint32_t *ports; /* [nodes] the budget of each, <= stride */
 	struct circ_slot *slot;
 	uint64_t clock; /* counts uses */
+	/* What may be lit at once, beside ports: circuits in all; 0: as many as there are ports.
+	 * Groups of nodes that share wavelengths: group[nodes], or NULL, and waves[groups], how
+	 * many circuits may have an end in it; one between two nodes of a group counts once. */
+	uint32_t lit_max, groups;
+	const uint32_t *group, *waves;
 };
 /* All dark. */
 void circ_slots_clear(struct circ_slots *s);
@@ -77,6 +88,9 @@ struct circ_setup {
 	bool turn;
 	/* pipelined, cached: the set-ups whose circuits it replaces, or CIRC_NONE */
 	uint32_t before_a, before_b;
+	/* With limits: its place under each of them, from 0 on, or CIRC_NONE, and (pipelined,
+	 * cached) the set-up that had it before, or CIRC_NONE. */
+	uint32_t place[CIRC_POOLS], before_place[CIRC_POOLS];
 	uint32_t messages; /* how many it carries */
 	uint32_t round;	   /* of the first */
 	bool kept;	   /* lit before the call: nothing to order */

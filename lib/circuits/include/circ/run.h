@@ -20,7 +20,7 @@ struct circ_run {
 	uint8_t *state;	 /* [setups] */
 	uint32_t *left;	 /* [setups] messages to come */
 	uint8_t *waits;	 /* [setups] what must end before it: circuits, or stays in batches */
-	uint32_t *next;	 /* [2 * setups] who waits for its end a, b */
+	uint32_t *next;	 /* [(2 + CIRC_POOLS) * setups] who waits for its end, a port or a place */
 	uint32_t *queue; /* [setups] may be ordered */
 	uint32_t head, tail;
 	/* naive, batched: the stay of a node in a batch */
