@@ -264,8 +264,12 @@ relay_cluster_state(struct relay_cluster *c, uint32_t label_base, uint32_t worke
 		return;
 	j->ways.worker[worker] = ways;
 	relay_ways_share(c, j);
-	if (left && !j->left_ns)
+	if (left && !j->left_ns) {
 		j->left_ns = now_ns ? now_ns : 1;
+		j->left_by = worker;
+	} else if (!left && j->left_by == worker) {
+		j->left_ns = 0; /* one that was taken for absent has come */
+	}
 }
 
 void

@@ -40,6 +40,7 @@ struct cluster_job {
 	bool refused;	  /* a worker did; it goes when all have answered */
 	bool took_labels; /* of our space, an earlier run of ours was its primary */
 	uint64_t left_ns; /* 0: our processes have not */
+	uint32_t left_by; /* the worker that said so first */
 
 	struct {
 		uint32_t worker[RELAY_SHARDS_MAX], relay[RELAY_RELAYS_MAX];

@@ -38,8 +38,18 @@ relay_job_tolerates(struct relay_core *c, struct job *j)
 	j->state = true;
 	wake_at(c, c->now_ns);
 	for (uint32_t r = 0; r < j->nworld; r++)
-		if (job_proc(c, j, r)->flags & PROC_SAID)
+		if (job_proc(c, j, r)->flags & (PROC_SAID | PROC_ABSENT))
 			relay_bury(c, j, r, 1);
+}
+
+void
+relay_miss(struct relay_core *c, struct job *j, uint32_t rank)
+{
+	job_proc(c, j, rank)->flags |= PROC_ABSENT;
+	j->state = true;
+	wake_at(c, c->now_ns);
+	if (j->tolerant)
+		relay_bury(c, j, rank, 1);
 }
 
 void

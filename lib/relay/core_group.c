@@ -425,17 +425,43 @@ give_up(struct relay_core *c, struct job *j, uint32_t client)
 }
 
 static bool
+is_here(const struct relay_core *c, const struct proc *p)
+{
+	return p->path != NONE && c->path[p->path].up;
+}
+
+static bool
 all_left(const struct relay_core *c, const struct job *j)
 {
-	bool any = false;
+	bool any = false, absent = true;
 	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal; r++) {
 		const struct proc *p = job_proc(c, j, r);
 		if (p->flags & PROC_LEFT)
 			any = true;
-		else if (j->tolerant || (p->path != NONE && c->path[p->path].up))
+		else if (j->tolerant || is_here(c, p))
 			return false;
+		else
+			absent = absent && p->flags & PROC_ABSENT;
 	}
-	return any && !(j->tolerant && RELAY_BUG(DEATH_KEPT));
+	return (any || absent) && !(j->tolerant && RELAY_BUG(DEATH_KEPT));
+}
+
+/* Nobody of ours is here any more, or has come in time, and not all have left: they may have gone
+ * while this relay was not there to hear it, and nobody else is left that did.  Who is gone for
+ * sure is said by where it was. */
+static void
+seek_absent(struct relay_core *c, struct job *j)
+{
+	uint32_t end = j->first_local + j->nlocal;
+	for (uint32_t r = j->first_local; r < end; r++)
+		if (is_here(c, job_proc(c, j, r)))
+			return;
+	for (uint32_t r = j->first_local; r < end; r++) {
+		struct proc *p = job_proc(c, j, r);
+		if (p->path == NONE &&
+		    !(p->flags & (PROC_LEFT | PROC_ABSENT | PROC_WANTED | PROC_FOREIGN)))
+			relay_proc_want(c, j, p, c->now_ns);
+	}
 }
 
 static void
@@ -451,10 +477,18 @@ tick_job(struct relay_core *c, struct job *j)
 		if (!g->dead && g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g))
 			wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
 	}
+	if (c->conf.ncluster > 1 && !j->sought) {
+		if (c->now_ns >= j->open_until_ns)
+			j->sought = j->state = true;
+		else
+			wake_at(c, j->open_until_ns);
+	}
 	if (!j->state)
 		return;
 	j->state = false;
 	j->left = all_left(c, j);
+	if (j->sought && !j->left)
+		seek_absent(c, j);
 	if (c->conf.ops->job_state)
 		c->conf.ops->job_state(c->conf.user, j->label_base, j->ways, j->left, j->tolerant);
 }

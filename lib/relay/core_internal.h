@@ -36,6 +36,7 @@ enum proc_flag {
 	PROC_TELL_ALL = PROC_TELL_RELAYS | PROC_TELL_WAYS | PROC_TELL_DEAD,
 	PROC_DEAD = 512,  /* it has failed, and its job goes on: also PROC_LEFT */
 	PROC_SAID = 1024, /* a relay says so, and no process yet that the job survives that */
+	PROC_ABSENT = 2048, /* local, has not come in time, and nothing listens where it was */
 };
 
 #define GUESS_SOURCES_LOG 6
@@ -109,6 +110,7 @@ struct job {
 	bool tell, state; /* processes are to be told; ops->job_state is to be called */
 	bool left;	  /* as told */
 	bool tolerant;	  /* it survives deaths: a process of it said so */
+	bool sought;	  /* open_until_ns has come: who is not here is looked for */
 	uint32_t id, token, label_base;
 	uint32_t my_client, nclients;
 	uint32_t nworld, nhosts, nlocal, first_local;
@@ -374,6 +376,8 @@ bool relay_out_of_reach(const struct relay_core *c, const struct job *j, uint32_
 void relay_bury_lost(struct relay_core *c, struct job *j, uint32_t t, bool late);
 /* A process says that the job survives deaths. */
 void relay_job_tolerates(struct relay_core *c, struct job *j);
+/* That process of ours has not come in time, and its host says that nothing listens there. */
+void relay_miss(struct relay_core *c, struct job *j, uint32_t rank);
 /* Runs of processes that have failed, from rank at on: the first, and how many; 0: no more. */
 uint32_t relay_next_dead(struct relay_core *c, const struct job *j, uint32_t at, bool local,
 			 uint32_t *first);

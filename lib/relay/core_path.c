@@ -338,6 +338,8 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 		struct job *j = &c->job[p->job];
 		struct proc *proc = job_proc(c, j, p->rank);
 		proc->path = path;
+		j->state = j->state || proc->flags & PROC_ABSENT;
+		proc->flags &= (uint16_t)~PROC_ABSENT;
 		memset(p->lost_number, 0, sizeof p->lost_number);
 		relay_proc_unwant(j, proc);
 		if (c->conf.ncluster) {
@@ -350,7 +352,7 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 			proc->flags |= PROC_TELL_DEAD;
 			j->tell = true;
 		}
-		if (c->conf.ncluster || c->nstrays || j->tolerant)
+		if (c->conf.ncluster || c->nstrays || j->tolerant || j->state)
 			wake_at(c, c->now_ns);
 		/* A process answers only while it is inside the library: silence means
 		 * it computes.  That it is gone says its node (port unreachable, no
@@ -458,6 +460,8 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 	    (c->now_ns < j->open_until_ns || !(proc->flags & PROC_NEEDED))) {
 		if (c->now_ns < j->open_until_ns)
 			relay_proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
+		else if (why == SUCI_DOWN_UNREACHABLE)
+			relay_miss(c, j, p->rank);
 		return;
 	}
 	if (j->tolerant) {

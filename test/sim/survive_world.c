@@ -580,20 +580,14 @@ have_all_gone(void *who)
 	return all;
 }
 
-/* Where no process has been since the relay was started, and the relay that gave it the job is
- * gone, nobody can say that it is over. */
 static bool
 have_forgotten(void *who)
 {
 	const struct world *w = who;
-	struct relay_job_info info;
 
-	for (uint32_t i = 0; i < w->nrelay; i++) {
-		const struct rnode *r = &w->relay[i];
-		if (r->alive && r->has_job && relay_core_job(r->core, 0, &info) &&
-		    (info.local_left || r->incarnation == 1))
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		if (w->relay[i].alive && w->relay[i].has_job)
 			return false;
-	}
 	return true;
 }
 

@@ -529,6 +529,66 @@ cut_is_no_death(void **state)
 	finish(r);
 }
 
+/* A relay of two that gets a job late: who has gone before has told others, if anybody. */
+static void
+who_never_came_is_looked_for(void **state)
+{
+	(void)state;
+	enum first { ABSENT, LEAVES, STAYS, COMES_LATE };
+	static const struct {
+		const char *name;
+		enum first first; /* what rank 0 does; rank 1 is not there */
+		bool survives;
+		enum suci_down third; /* what opening to rank 2 ends with */
+		bool left;
+		uint64_t dead;
+	} cases[] = {
+		{"nobody is there", ABSENT, false, SUCI_DOWN_UNREACHABLE, true, 0},
+		{"one may be", ABSENT, false, SUCI_DOWN_TIMEOUT, false, 0},
+		{"one is", STAYS, false, SUCI_DOWN_UNREACHABLE, false, 0},
+		{"one comes late", COMES_LATE, false, SUCI_DOWN_UNREACHABLE, false, 0},
+		{"the others died", LEAVES, true, SUCI_DOWN_UNREACHABLE, true, 3},
+		{"one of them may live", LEAVES, true, SUCI_DOWN_TIMEOUT, false, 2},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		print_message("%s\n", cases[i].name);
+		struct relay_core_conf conf = relay_conf_of_two(RELAY_POLICY_DEST, 8, BASE_S_NS);
+		struct relay *r = relay_new_conf(&conf);
+		uint32_t first = UINT32_MAX;
+		add_job(r, spec2);
+		for (uint32_t t = 0; t <= 150; t++) {
+			if (t == (cases[i].first == COMES_LATE ? 140 : 1) && cases[i].first)
+				first = connect_proc(r, &spec2, 0, 0);
+			if (t == 2 && cases[i].survives) {
+				struct relay_note n = {.type = RELAY_NOTE_DEATH, .label_base = BASE};
+				uint8_t out[RELAY_NOTE_MAX];
+				relay_ops()->note(r->c, first, out, relay_note_encode(&n, out),
+						  r->ep.now);
+			}
+			if (t == 2 && cases[i].first == LEAVES) {
+				fake_down(&r->ep, first, SUCI_DOWN_CLOSED, "");
+				first = UINT32_MAX;
+			}
+			for (uint32_t p = 0; p < 3; p++) {
+				struct suci_addr at = maker_proc_addr(p);
+				uint32_t path = fake_find(&r->ep, &at);
+				if (path != UINT32_MAX && path != first)
+					fake_down(&r->ep, path,
+						  p == 2 ? cases[i].third : SUCI_DOWN_UNREACHABLE,
+						  "");
+			}
+			r->ep.now += 100 * BASE_MS_NS;
+			relay_core_tick(r->c, r->ep.now);
+			check(r);
+			assert_false(t < 99 && r->left);
+		}
+		assert_int_equal(r->left, cases[i].left);
+		assert_int_equal(relay_core_counters(r->c)->procs_dead, cases[i].dead);
+		assert_int_equal(r->ended, 0);
+		relay_free(r);
+	}
+}
+
 int
 main(void)
 {
@@ -544,6 +604,7 @@ main(void)
 		cmocka_unit_test(leaving_is_no_end),
 		cmocka_unit_test(custody_goes_to_the_process),
 		cmocka_unit_test(cut_is_no_death),
+		cmocka_unit_test(who_never_came_is_looked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

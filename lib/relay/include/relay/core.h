@@ -31,7 +31,8 @@
  * yet, and paths to the local processes this shard carries, are opened; both
  * are tried again for connect_ns.  A shard that owns no process of the job (no
  * host entry of the own client is self_global) opens nothing: no other cluster
- * knows it.  A job ends by relay_job_end(), by an ABORT
+ * knows it.  With conf.cluster, processes that have not come for connect_ns are looked
+ * for while none is here: they may have gone before this relay had the job.  A job ends by relay_job_end(), by an ABORT
  * note, by the death of a local process or of a trunk it uses: then ABORT goes
  * to everybody else once, ops->job_ended is called once, and the job is gone.
  * What cannot be told because a trunk still connects or is down is told when it is
@@ -185,7 +186,8 @@ struct relay_core_ops {
 			 const struct seal_peer *known);
 	/* ways: bit per client that can be reached over a trunk of this core now, the own
 	 * client's bit included.  left: all local processes connected here have finished, and
-	 * at least one has.  tolerant: it survives deaths.  From relay_core_tick(), when one of
+	 * at least one has; or none has come for connect_ns, and their hosts say that they are
+	 * not there.  tolerant: it survives deaths.  From relay_core_tick(), when one of
 	 * them has changed; may be NULL. */
 	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left, bool tolerant);
 	/* The light of a slot has come up, failed, or drained: see relay_core_light() and
