@@ -10,6 +10,8 @@
 #include "impl.h"
 #include "info.h"
 
+#include "mpi-ext.h"
+
 /* ---- looking at one */
 
 int
@@ -206,7 +208,7 @@ impl_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 static int *
 builtin_attr(int keyval)
 {
-	static int wtime_is_global, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE;
+	static int wtime_is_global, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, survives;
 
 	switch (keyval) {
 	case MPI_TAG_UB:
@@ -223,6 +225,9 @@ builtin_attr(int keyval)
 		return lmpi_world.appnum >= 0 ? &lmpi_world.appnum : NULL;
 	case MPI_LASTUSEDCODE:
 		return &lmpi_last_used_code;
+	case MPIX_FT:
+		survives = lmpi_survives();
+		return &survives;
 	default:
 		return NULL;
 	}
@@ -231,7 +236,8 @@ builtin_attr(int keyval)
 static bool
 is_builtin(int keyval)
 {
-	return (keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) || lmpi_is_impi_attr(keyval);
+	return (keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) ||
+	       lmpi_is_impi_attr(keyval) || keyval == MPIX_FT;
 }
 
 int

@@ -66,6 +66,8 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 	/* Nobody revokes these: their own communicator is void, for a process has failed. */
 	if (code == LMPI_ERR_REVOKED && (call->kind == LMPI_ON_WIN || call->kind == LMPI_ON_FILE))
 		code = lmpi_error(LMPI_ERR_PROC_FAILED, "a process that opened it has failed");
+	if (code == LMPI_ERR_PROC_FAILED && lmpi_running())
+		lmpi_poke(); /* who calls again and again hears of a revocation */
 	lmpi_errhandler_ref(handler);
 	lmpi_call_top = call->up;
 	lmpi_unlock();

@@ -81,6 +81,7 @@ struct lmpi_coll {
 	bool draining;
 	bool broken; /* a process failed or the context was revoked: no step starts any more */
 	uint32_t under_way; /* messages that the engine has */
+	struct lmpi_coll *next, **at; /* of all that run, where a job survives deaths; at NULL: no */
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	int error;
 	struct lmpi_request *request;
@@ -133,6 +134,10 @@ lmpi_coll_address(const struct lmpi_coll *c, const struct coll_range *r)
 void lmpi_coll_release(struct lmpi_coll *c);
 /* A step that is no message. */
 void lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s);
+
+/* A process has failed, and communicators know (lost): calls of theirs that are under way end with
+ * LMPI_ERR_PROC_FAILED, whoever their own messages are to and from. */
+void lmpi_coll_lose(void);
 
 /* Prepare and, unless persistent, start.  Takes over c in all cases; rc is an
  * error of filling it in, which is passed on. */

@@ -187,11 +187,35 @@ deliver_steps(struct lmpi_coll *c)
 		c->finish(c);
 }
 
+/* Under way, where a job survives deaths. */
+static struct lmpi_coll *running;
+
+static void
+list_running(struct lmpi_coll *c)
+{
+	c->next = running;
+	c->at = &running;
+	if (running != NULL)
+		running->at = &c->next;
+	running = c;
+}
+
+static void
+unlist_running(struct lmpi_coll *c)
+{
+	*c->at = c->next;
+	if (c->next != NULL)
+		c->next->at = c->at;
+	c->at = NULL;
+}
+
 static void
 steps_all_done(struct lmpi_coll *c)
 {
 	struct lmpi_request *r = c->request;
 
+	if (c->at != NULL)
+		unlist_running(c);
 	if (c->light != NULL)
 		lmpi_coll_light_end(c);
 	deliver_steps(c);
@@ -405,6 +429,22 @@ drain_steps(struct lmpi_coll *c)
 		steps_all_done(c);
 }
 
+/* One at a time: what ends may start another. */
+void
+lmpi_coll_lose(void)
+{
+	for (struct lmpi_coll *c = running; c != NULL;) {
+		if (c->comm->lost == 0 || c->error != MPI_SUCCESS) {
+			c = c->next;
+			continue;
+		}
+		c->error = LMPI_ERR_PROC_FAILED;
+		if (!c->draining)
+			drain_steps(c);
+		c = running;
+	}
+}
+
 static int
 next_tag(struct lmpi_comm *comm)
 {
@@ -426,9 +466,11 @@ start_steps(struct lmpi_coll *c)
 {
 	uint32_t steps = c->schedule.steps;
 
-	c->error = MPI_SUCCESS;
+	c->error = c->comm->lost > 0 ? LMPI_ERR_PROC_FAILED : MPI_SUCCESS;
 	c->broken = false;
 	c->under_way = 0;
+	if (lmpi_survives())
+		list_running(c);
 	c->left = steps;
 	c->ready_n = 0;
 	memset(&c->request->e, 0, sizeof(c->request->e));
@@ -497,6 +539,8 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 		return rc ? rc : steps_no_memory();
 	if (rc == MPI_SUCCESS && lmpi_revoked(c->comm->cid)) /* it may need no message */
 		rc = lmpi_error(LMPI_ERR_REVOKED, "the communicator was revoked");
+	if (rc == MPI_SUCCESS && c->comm->lost > 0 && how != LMPI_COLL_PERSISTENT)
+		rc = lmpi_error(LMPI_ERR_PROC_FAILED, "a process of the communicator has failed");
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_choose(c, how);
 	if (rc == MPI_SUCCESS)

@@ -75,6 +75,15 @@ news(void *arg)
 	return false;
 }
 
+/* Or the call makes no sense any more. */
+static bool
+news_or_loss(void *arg)
+{
+	const struct run *r = arg;
+
+	return r->c->comm->lost > 0 || news(arg);
+}
+
 static void
 collect(struct run *r)
 {
@@ -142,8 +151,10 @@ lmpi_coll_run_quick(struct lmpi_coll *c)
 		if (r.under_way == 0)
 			break;
 		if (!news(&r))
-			lmpi_wait_for(news, &r);
+			lmpi_wait_for(news_or_loss, &r);
 		collect(&r);
+		if (c->comm->lost > 0 && c->error == MPI_SUCCESS)
+			c->error = LMPI_ERR_PROC_FAILED;
 		if (__builtin_expect(lmpi_coll_breaks(c->error), 0))
 			give_up_run(&r);
 	}

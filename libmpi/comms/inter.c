@@ -34,6 +34,7 @@ lmpi_comm_new_inter(struct lmpi_group *group, struct lmpi_group *remote, const u
 		return inter_no_memory();
 	}
 	c->remote = remote;
+	c->lost += lmpi_group_lost(remote);
 	lmpi_group_ref(group);
 	c->local = lmpi_comm_new(group, cid[1], parent);
 	if (c->local == NULL) {

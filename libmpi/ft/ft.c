@@ -5,6 +5,7 @@
 #include "ft/ft.h"
 
 #include "call.h"
+#include "coll.h"
 #include "comm.h"
 #include "comm_create.h"
 #include "engine.h"
@@ -133,11 +134,18 @@ goes_with(uint64_t cid)
 	return c != NULL && c->local != NULL ? c->local->cid : cid;
 }
 
+static void
+lose_member(uint32_t world)
+{
+	lmpi_comm_lose(world);
+	lmpi_coll_lose();
+}
+
 void
 lmpi_ft_init(void)
 {
 	static const struct lmpi_comms comms = {find_member, has_new_failure, goes_with,
-					 lmpi_comm_lose};
+					 lose_member};
 
 	lmpi_survive(&comms);
 }

@@ -7,6 +7,7 @@
  *	MPIX_ERR_REVOKED		the communicator was revoked
  *	MPIX_ERR_AGAIN			under mpispd: a rank went to another process; what was under way
  *					is undefined and is to be done again
+ * Key      MPIX_FT	attribute of communicators, an int: 1 in a job that survives deaths, else 0
  * Names    MPI_ aliases are of calls that the MPI Forum has taken.
  * Manual   doc/changing-jobs.md. */
 #ifndef MPI_EXT_H
@@ -21,6 +22,9 @@
 #define MPI_ERR_PROC_FAILED	     MPIX_ERR_PROC_FAILED
 #define MPI_ERR_PROC_FAILED_PENDING  MPIX_ERR_PROC_FAILED_PENDING
 #define MPI_ERR_REVOKED		     MPIX_ERR_REVOKED
+
+#define MPIX_FT 905
+#define MPI_FT	MPIX_FT
 
 #define OMPI_HAVE_MPI_EXT_FTMPI 1 /* what programs for Open MPI ask for */
 

@@ -28,10 +28,18 @@ lmpi_comm_of_cid(uint64_t cid)
 	return c;
 }
 
+static bool
+has_member(const struct lmpi_comm *c, uint32_t world)
+{
+	return lmpi_group_rank_of(c->group, world) != MPI_UNDEFINED ||
+	       (c->remote != NULL && lmpi_group_rank_of(c->remote, world) != MPI_UNDEFINED);
+}
+
 void
 lmpi_comm_lose(uint32_t world)
 {
 	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
+		c->lost += has_member(c, world);
 		if (!c->whole || lmpi_group_rank_of(c->group, world) == MPI_UNDEFINED)
 			continue;
 		lmpi_void(c->cid);
@@ -70,8 +78,7 @@ bool
 lmpi_comm_has(uint32_t world)
 {
 	for (const struct lmpi_comm *c = comms; c != NULL; c = c->list_next)
-		if (lmpi_group_rank_of(c->group, world) != MPI_UNDEFINED ||
-		    (c->remote != NULL && lmpi_group_rank_of(c->remote, world) != MPI_UNDEFINED))
+		if (has_member(c, world))
 			return true;
 	return false;
 }
@@ -167,6 +174,18 @@ lmpi_group_foreign(const struct lmpi_group *g)
 	return lowest;
 }
 
+int
+lmpi_group_lost(const struct lmpi_group *g)
+{
+	const uint32_t *world;
+	uint32_t all = lmpi_failures(&world);
+	int n = 0;
+
+	for (uint32_t i = 0; i < all; i++)
+		n += lmpi_group_rank_of(g, world[i]) != MPI_UNDEFINED;
+	return n;
+}
+
 struct lmpi_comm *
 lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *parent)
 {
@@ -188,6 +207,7 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 	c->cluster_of = clusters_of(group);
 	find_near(c);
 	c->foreign = lmpi_group_foreign(group);
+	c->lost = lmpi_group_lost(group);
 	lmpi_errhandler_ref(c->errhandler);
 	return c;
 }
@@ -285,6 +305,7 @@ lmpi_comm_renew(void)
 
 	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
 		c->acked = 0;
+		c->lost = 0;
 		if (c == w || c == lmpi_comm_self)
 			continue;
 		lmpi_void(c->cid);

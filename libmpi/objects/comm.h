@@ -76,6 +76,7 @@ struct lmpi_comm {
 	bool whole; /* lmpi_comm_make_whole() */
 	void (*on_lost)(struct lmpi_comm *c, uint32_t world);
 	int acked; /* failures of its members that were acknowledged, the first ones */
+	int lost;  /* members, of either group, that have failed: collective calls are over */
 	struct lmpi_comm *list_next, **list_at; /* of all */
 	MPI_Errhandler errhandler;
 	struct lmpi_attr *attrs;
@@ -130,7 +131,7 @@ lmpi_comm_peers(const struct lmpi_comm *comm)
  * is NULL. */
 void lmpi_comm_make_whole(struct lmpi_comm *c,
 			  void (*on_lost)(struct lmpi_comm *c, uint32_t world));
-/* The process of that world rank has failed. */
+/* The process of that world rank has failed; once for each. */
 void lmpi_comm_lose(uint32_t world);
 /* A new communicator that takes over the reference to group; the error handler
  * is the one of parent.  NULL: out of memory (group is still the caller's). */
@@ -150,6 +151,8 @@ MPI_Group lmpi_group_handle(struct lmpi_group *group);
 int lmpi_group_compare(const struct lmpi_group *a, const struct lmpi_group *b);
 /* Rank of a world rank in the group, or MPI_UNDEFINED. */
 int lmpi_group_rank_of(const struct lmpi_group *group, uint32_t world);
+/* How many of it have failed. */
+int lmpi_group_lost(const struct lmpi_group *group);
 /* The lowest client with members in the group that is another MPI, -1: none. */
 int lmpi_group_foreign(const struct lmpi_group *group);
 static inline bool

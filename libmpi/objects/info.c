@@ -101,6 +101,8 @@ lmpi_info_copy(const struct lmpi_info *from)
 static struct lmpi_info *
 env_info(void)
 {
+	static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort",
+					    "mpi_errors_return"};
 	char text[64];
 
 	if (env != NULL)
@@ -116,6 +118,7 @@ env_info(void)
 		lmpi_info_put(env, "host", text);
 	}
 	lmpi_info_put(env, "thread_level", "MPI_THREAD_MULTIPLE");
+	lmpi_info_put(env, "mpi_initial_errhandler", words[lmpi_knob_word(LMPI_KNOB_ERRHANDLER)]);
 	return env;
 }
 

@@ -101,10 +101,16 @@ mpirun_become(const struct mpirun_options *o, const char *path)
 	argv[n++] = (char *)(uintptr_t)path;
 	if (is_srun(path)) {
 		argv[n++] = (char *)(uintptr_t) "--mpi=pmix";
+		if (o->keep_going) {
+			argv[n++] = (char *)(uintptr_t) "--kill-on-bad-exit=0";
+			argv[n++] = (char *)(uintptr_t) "--no-kill"; /* a node may fail, too */
+		}
 		if (o->timeout_s > 0) {
 			snprintf(limit, sizeof limit, "--time=%.0f", ceil(o->timeout_s / 60));
 			argv[n++] = limit;
 		}
+	} else if (o->keep_going) {
+		argv[n++] = (char *)(uintptr_t) "--enable-recovery";
 	}
 	if (is_srun(path) && o->napps == 1)
 		n += words_for_srun(o, argv + n);

@@ -25,7 +25,8 @@ static const char usage_text[] =
 	"                         [rank] before every line they print\n"
 	"  --keep-going           the death of a rank does not end the others; what has to do "
 	"with\n"
-	"                         it gives them an error (local launcher)\n"
+	"                         it gives them an error; also --with-ft ulfm\n"
+	"  --initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return\n"
 	"  --usize N              at most N ranks at once, with those that ranks start "
 	"(MPI_UNIVERSE_SIZE)\n"
 	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
@@ -240,6 +241,49 @@ bind_to(struct mpirun_options *o, const char *what)
 		mpirun_fail("--bind-to '%s' is not core, l3, numa, socket or none", what);
 }
 
+/* Other MPIs' words for it: Open MPI's --with-ft ulfm, MPICH's -disable-auto-cleanup. */
+static bool
+wants_to_go_on(struct parser *p)
+{
+	static const char *const no[] = {"no", "none", "false", "off", "0"};
+	const char *w = p->argv[p->i];
+
+	if (options_is(w, "-keep-going") || options_is(w, "-disable-auto-cleanup") ||
+	    options_is(w, "-enable-recovery"))
+		return true;
+	const char *what = strchr(w, '=') ? strchr(w, '=') + 1 : value(p);
+	for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+		if (strcmp(what, no[i]) == 0)
+			return false;
+	return true;
+}
+
+static void
+keep_going(struct parser *p)
+{
+	if (!wants_to_go_on(p))
+		return;
+	p->o->keep_going = true;
+	setenv("LIBMPI_KEEP_GOING", "1", 1);
+}
+
+/* What libmpi hears by the environment, whoever starts the ranks. */
+static bool
+options_for_library(struct parser *p)
+{
+	const char *w = p->argv[p->i];
+
+	if (options_is(w, "-keep-going") || options_is(w, "-disable-auto-cleanup") ||
+	    options_is(w, "-enable-recovery") || options_is(w, "-with-ft") ||
+	    strncmp(w, "--with-ft=", 10) == 0)
+		keep_going(p);
+	else if (options_is(w, "-initial-errhandler"))
+		setenv("LIBMPI_ERRHANDLER", value(p), 1);
+	else
+		return false;
+	return true;
+}
+
 static uint32_t
 number_of_ranks(struct parser *p)
 {
@@ -281,9 +325,6 @@ options_option(struct parser *p)
 		bind_to(p->o, value(p));
 	} else if (options_is(w, "-bind-to-none")) {
 		p->o->bind = MPIRUN_BIND_NONE;
-	} else if (options_is(w, "-keep-going")) {
-		p->o->keep_going = true;
-		setenv("LIBMPI_KEEP_GOING", "1", 1);
 	} else if (options_is(w, "-usize")) {
 		p->o->usize = number_of_ranks(p);
 	} else if (options_is(w, "-timeout")) {
@@ -305,7 +346,7 @@ options_option(struct parser *p)
 	} else if (options_is(w, "-V") || options_is(w, "-version")) {
 		puts("mpirun (libmpi) " BASE_VERSION);
 		exit(0);
-	} else if (!skip_ignored(p, w)) {
+	} else if (!options_for_library(p) && !skip_ignored(p, w)) {
 		mpirun_fail("unknown option %s; mpirun -h lists them", w);
 	}
 	return true;
@@ -352,6 +393,19 @@ share_env(struct parser *p)
 	free(p->common);
 }
 
+static bool
+is_only_ours(const char *w)
+{
+	static const char *const ours[] = {"-launcher",	  "-show",	"-dry-run",
+					   "-timeout",	  "-keep-going", "-disable-auto-cleanup",
+					   "-enable-recovery", "-with-ft", "-initial-errhandler"};
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (options_is(w, ours[i]))
+			return true;
+	return strncmp(w, "--launcher=", 11) == 0 || strncmp(w, "--with-ft=", 10) == 0;
+}
+
 /* What another launcher gets: every word but those only we know. */
 static void
 keep_word(struct mpirun_options *o, char *word)
@@ -382,9 +436,7 @@ mpirun_parse(struct mpirun_options *o, int argc, char **argv)
 			}
 			if (!options_option(&p))
 				break;
-			if (options_is(w, "-launcher") || strncmp(w, "--launcher=", 11) == 0 ||
-			    options_is(w, "-show") || options_is(w, "-dry-run") ||
-			    options_is(w, "-timeout"))
+			if (is_only_ours(w))
 				continue;
 			for (int k = at; k <= p.i; k++)
 				keep_word(o, argv[k]);
