@@ -42,7 +42,12 @@ ft_new(uint32_t rank, uint32_t size, const struct ft_ops *ops, void *user,
 	BASE_ASSERT(rank < size && size <= FT_SIZE_MAX);
 	struct ft *f = memory->get(memory->user, sizeof *f);
 
-	*f = (struct ft){.rank = rank, .size = size, .ops = ops, .user = user, .memory = *memory};
+	*f = (struct ft){.rank = rank,
+			 .own = size,
+			 .size = size,
+			 .ops = ops,
+			 .user = user,
+			 .memory = *memory};
 	f->failed = ft_get(f, ft_bytes(size));
 	return f;
 }
@@ -56,6 +61,8 @@ ft_free(struct ft *f)
 		f->revoked = r->next;
 		ft_put(f, r);
 	}
+	while (f->groups)
+		ft_leave(f, f->groups->ctx);
 	ft_put(f, f->revoked_ctx);
 	ft_put(f, f->frame);
 	ft_put(f, f->failed);
@@ -120,6 +127,15 @@ pass_on(struct ft *f, const struct ring *r, size_t len)
 	}
 }
 
+static bool
+has_strangers(const struct ft *f, const uint32_t *member, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (member[i] >= f->own)
+			return true;
+	return false;
+}
+
 /* This process is one of the n. */
 static bool
 make_ring(const struct ft *f, const uint32_t *member, uint32_t n, struct ring *r)
@@ -132,17 +148,53 @@ make_ring(const struct ft *f, const uint32_t *member, uint32_t n, struct ring *r
 
 /* --- failures -------------------------------------------------------------- */
 
-/* To who has come next in the ring of all, as the one before it has failed: all that are known. */
-static void
-pass_failures(struct ft *f, uint32_t to)
+/* Who has failed counts as living here: was it the next one? */
+static bool
+was_next(const struct ft *f, const struct ring *r, uint32_t failed)
 {
-	uint32_t *rank = ft_get(f, (f->failures + 1) * sizeof *rank), n = 0;
+	uint32_t i = 1;
 
-	for (uint32_t r = 0; r < f->size; r++)
-		if (ft_has_failed(f, r))
-			rank[n++] = r;
-	ft_send(f, to, ft_write_list(f, FT_FAILED, 0, rank, n));
+	while (i < r->n && rank_at(r, r->me + i) != failed &&
+	       ft_has_failed(f, rank_at(r, r->me + i)))
+		i++;
+	return i < r->n && rank_at(r, r->me + i) == failed;
+}
+
+/* A frame of all of the ring that are known to have failed; its length, *n: how many. */
+static size_t
+list_failures(struct ft *f, const struct ring *r, uint32_t *n)
+{
+	uint32_t *rank = ft_get(f, (f->failures + 1) * sizeof *rank);
+
+	*n = 0;
+	for (uint32_t i = 0; i < r->n; i++)
+		if (ft_has_failed(f, rank_at(r, i)))
+			rank[(*n)++] = rank_at(r, i);
+	size_t len = ft_write_list(f, FT_FAILED, 0, rank, *n, r->member != NULL);
 	ft_put(f, rank);
+	return len;
+}
+
+/* To all of the ring; all that are known to who has come next, as the one before it has failed. */
+static void
+pass_failure(struct ft *f, const struct ring *r, uint32_t rank)
+{
+	uint32_t n;
+
+	if (was_next(f, r, rank))
+		ft_send(f, next_living(f, r, 1), list_failures(f, r, &n));
+	pass_on(f, r, ft_write_list(f, FT_FAILED, 0, &rank, 1, r->member != NULL));
+}
+
+static void
+pass_to_groups(struct ft *f, uint32_t rank)
+{
+	struct ring r;
+
+	for (const struct ft_group *g = f->groups; g; g = g->next)
+		for (uint32_t i = 0; i < g->n; i++)
+			if (g->member[i] == rank && make_ring(f, g->member, g->n, &r))
+				pass_failure(f, &r, rank);
 }
 
 static void
@@ -150,40 +202,79 @@ pass_revocations(struct ft *f, uint32_t failed)
 {
 	for (const struct ft_revocation *v = f->revoked; v && !FT_BUG(PASSED); v = v->next) {
 		struct ring r;
-		if (!make_ring(f, v->member, v->n, &r))
-			continue;
-		/* Who has failed counts as living here: was it the next one? */
-		uint32_t i = 1;
-		while (i < r.n && rank_at(&r, r.me + i) != failed &&
-		       ft_has_failed(f, rank_at(&r, r.me + i)))
-			i++;
-		if (i == r.n || rank_at(&r, r.me + i) != failed)
+		if (!make_ring(f, v->member, v->n, &r) || !was_next(f, &r, failed))
 			continue;
 		ft_send(f, next_living(f, &r, 1),
-			ft_write_list(f, FT_REVOKE, v->ctx, v->member, v->n));
+			ft_write_list(f, FT_REVOKE, v->ctx, v->member, v->n,
+				      has_strangers(f, v->member, v->n)));
 	}
 }
 
 void
 ft_failed(struct ft *f, uint32_t rank)
 {
-	struct ring all = {NULL, f->size, f->rank};
+	struct ring all = {NULL, f->own, f->rank};
 
 	if (ft_has_failed(f, rank))
 		return;
-	bool next = next_living(f, &all, 1) == rank;
 	ft_bit_set(f->failed, rank);
 	f->failures++;
 	f->count.failures++;
 	f->ops->failed(f->user, rank);
 	if (rank == f->rank)
 		return;
-	if (next)
-		pass_failures(f, next_living(f, &all, 1));
-	pass_on(f, &all, ft_write_list(f, FT_FAILED, 0, &rank, 1));
+	if (rank < f->own)
+		pass_failure(f, &all, rank);
+	pass_to_groups(f, rank);
 	pass_revocations(f, rank);
 	ft_agreements_review(f);
 	ft_tell(f);
+}
+
+void
+ft_grow(struct ft *f, uint32_t size)
+{
+	BASE_ASSERT(size >= f->size && size <= FT_SIZE_MAX);
+	uint8_t *more = ft_get(f, ft_bytes(size));
+
+	memcpy(more, f->failed, ft_bytes(f->size));
+	ft_put(f, f->failed);
+	f->failed = more;
+	f->size = size;
+}
+
+void
+ft_join(struct ft *f, uint64_t ctx, const uint32_t *member, uint32_t n)
+{
+	struct ft_group *g = ft_get(f, sizeof *g + n * sizeof *member);
+	struct ring r;
+	uint32_t failures;
+
+	g->ctx = ctx;
+	g->n = n;
+	memcpy(g->member, member, n * sizeof *member);
+	g->next = f->groups;
+	f->groups = g;
+	if (!make_ring(f, g->member, n, &r))
+		return;
+	size_t len = list_failures(f, &r, &failures);
+	if (failures)
+		pass_on(f, &r, len);
+	else
+		ft_send(f, next_living(f, &r, 1), len);
+}
+
+void
+ft_leave(struct ft *f, uint64_t ctx)
+{
+	struct ft_group **at = &f->groups, *g;
+
+	while ((g = *at) != NULL && g->ctx != ctx)
+		at = &g->next;
+	if (!g)
+		return;
+	*at = g->next;
+	ft_put(f, g);
 }
 
 /* --- revoking -------------------------------------------------------------- */
@@ -241,18 +332,18 @@ ft_revoke(struct ft *f, uint64_t ctx, const uint32_t *member, uint32_t n)
 	note_revoked(f, ctx);
 	keep_revocation(f, ctx, member, n);
 	f->count.revocations++;
-	pass_on(f, &r, ft_write_list(f, FT_REVOKE, ctx, member, n));
+	pass_on(f, &r, ft_write_list(f, FT_REVOKE, ctx, member, n, has_strangers(f, member, n)));
 	f->ops->revoked(f->user, ctx);
 }
 
 /* --- frames ---------------------------------------------------------------- */
 
 static bool
-take_list(struct ft *f, enum ft_type type, const uint8_t *frame, size_t len)
+take_list(struct ft *f, enum ft_type type, uint32_t from, const uint8_t *frame, size_t len)
 {
-	uint32_t *rank = ft_get(f, f->size * sizeof *rank), n = 0;
+	uint32_t *rank = ft_get(f, len), n = 0;
 	uint64_t ctx;
-	bool ok = ft_read_list(f, frame, len, &ctx, rank, &n);
+	bool ok = ft_read_list(f, from, frame, len, &ctx, rank, &n);
 
 	if (ok && type == FT_REVOKE)
 		ft_revoke(f, ctx, rank, n);
@@ -274,7 +365,7 @@ ft_on_frame(struct ft *f, uint32_t from, const void *frame, size_t len)
 	else if (ft_has_failed(f, from))
 		return true; /* late */
 	if (type == FT_FAILED || type == FT_REVOKE)
-		ok = take_list(f, type, frame, len);
+		ok = take_list(f, type, from, frame, len);
 	else if (type != 0)
 		ok = ft_agreement_frame(f, from, frame, len);
 	if (!ok)

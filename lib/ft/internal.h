@@ -66,14 +66,22 @@ struct ft_revocation {
 	uint32_t member[];
 };
 
+struct ft_group {
+	struct ft_group *next;
+	uint64_t ctx;
+	uint32_t n;
+	uint32_t member[];
+};
+
 struct ft {
-	uint32_t rank, size;
+	uint32_t rank, own, size; /* own: of this job */
 	const struct ft_ops *ops;
 	void *user;
 	struct ft_memory memory;
 	uint8_t *failed; /* bits */
 	uint32_t failures;
 	struct ft_context *bin[FT_CONTEXT_BINS];
+	struct ft_group *groups;
 	struct ft_revocation *revoked;
 	uint32_t revocations;
 	uint64_t *revoked_ctx; /* all there were, sorted by nothing */
@@ -110,14 +118,15 @@ void ft_put(struct ft *f, void *p);
 void ft_send(struct ft *f, uint32_t to, size_t len);
 
 /* --- wire.c.  Those that write do so to f->frame, and return its length. */
+/* names: it goes to other jobs, too. */
 size_t ft_write_list(struct ft *f, enum ft_type type, uint64_t ctx, const uint32_t *rank,
-		     uint32_t n);
+		     uint32_t n, bool names);
 size_t ft_write_msg(struct ft *f, const struct ft_msg *m);
 /* 0: malformed. */
 enum ft_type ft_read_type(const uint8_t *frame, size_t len);
-/* rank: [f->size]. */
-bool ft_read_list(const struct ft *f, const uint8_t *frame, size_t len, uint64_t *ctx,
-		  uint32_t *rank, uint32_t *n);
+/* rank: [len / 4]; those that are known. */
+bool ft_read_list(const struct ft *f, uint32_t from, const uint8_t *frame, size_t len,
+		  uint64_t *ctx, uint32_t *rank, uint32_t *n);
 bool ft_read_msg(const struct ft *f, const uint8_t *frame, size_t len, struct ft_msg *m);
 
 /* --- agree.c */

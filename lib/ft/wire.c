@@ -1,7 +1,9 @@
 /* Frames, big-endian:
  *
- *   FAILED    version, type, 0, 0, u32 0, u64 0, u32 n, u32 rank[n]
- *   REVOKE    version, type, 0, 0, u32 0, u64 context, u32 n, u32 member[n]
+ *   FAILED    version, type, bits, 0, u32 0, u64 0, u32 n, u32 rank[n]
+ *   REVOKE    version, type, bits, 0, u32 0, u64 context, u32 n, u32 member[n]
+ *		 between jobs bit 0 of bits is set, and in the place of each rank or member are
+ *		 u64 job, u32 number; FAILED may have none of them then
  *   others    version, type, bits, 0, u32 number, u64 context, u32 n, u32 leader, u32 floor,
  *	       but ACK: u64 and[2], u64 max, failed and acked: a bit for each of n members */
 #include "internal.h"
@@ -9,11 +11,13 @@
 #include "base/bytes.h"
 
 #define VERSION	    0xf1
+#define BIT_NAMES   1u
 #define BIT_DECIDED 1u
 #define BIT_ADOPTED 2u
 #define HEAD	    20u
 #define MSG_HEAD    (HEAD + 8)
 #define NUMBERS	    24u
+#define NAME	    12u
 
 static void
 write_head(uint8_t *p, enum ft_type type, unsigned bits, uint32_t seq, uint64_t ctx, uint32_t n)
@@ -39,14 +43,23 @@ make_room(struct ft *f, size_t len)
 }
 
 size_t
-ft_write_list(struct ft *f, enum ft_type type, uint64_t ctx, const uint32_t *rank, uint32_t n)
+ft_write_list(struct ft *f, enum ft_type type, uint64_t ctx, const uint32_t *rank, uint32_t n,
+	      bool names)
 {
-	size_t len = HEAD + 4 * (size_t)n;
+	size_t len = HEAD + (names ? NAME : 4) * (size_t)n;
 	uint8_t *p = make_room(f, len);
 
-	write_head(p, type, 0, 0, ctx, n);
-	for (uint32_t i = 0; i < n; i++)
-		be32_store(p + HEAD + 4 * (size_t)i, rank[i]);
+	write_head(p, type, names ? BIT_NAMES : 0, 0, ctx, n);
+	p += HEAD;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!names) {
+			be32_store(p + 4 * (size_t)i, rank[i]);
+			continue;
+		}
+		struct ft_name name = f->ops->name_of(f->user, rank[i]);
+		be64_store(p + NAME * (size_t)i, name.job);
+		be32_store(p + NAME * (size_t)i + 8, name.number);
+	}
 	return len;
 }
 
@@ -80,18 +93,45 @@ ft_read_type(const uint8_t *frame, size_t len)
 	return (enum ft_type)frame[1];
 }
 
-bool
-ft_read_list(const struct ft *f, const uint8_t *frame, size_t len, uint64_t *ctx, uint32_t *rank,
-	     uint32_t *n)
+/* n names by rising order; *known of them are processes that have a number here. */
+static bool
+read_names(const struct ft *f, const uint8_t *p, uint32_t n, uint32_t *rank, uint32_t *known)
 {
+	struct ft_name last = {0};
+
+	*known = 0;
+	for (uint32_t i = 0; i < n; i++, p += NAME) {
+		struct ft_name name = {be64_load(p), be32_load(p + 8)};
+		if (i > 0 && (name.job < last.job ||
+			      (name.job == last.job && name.number <= last.number)))
+			return false;
+		last = name;
+		rank[*known] = f->ops->find(f->user, name);
+		*known += rank[*known] < f->size;
+	}
+	return true;
+}
+
+bool
+ft_read_list(const struct ft *f, uint32_t from, const uint8_t *frame, size_t len, uint64_t *ctx,
+	     uint32_t *rank, uint32_t *n)
+{
+	bool names = frame[2] == BIT_NAMES && f->ops->find;
+	uint32_t all = be32_load(frame + 16);
+
 	*ctx = be64_load(frame + 8);
-	*n = be32_load(frame + 16);
-	if (*n == 0 || *n > f->size || len != HEAD + 4 * (size_t)*n || frame[2] ||
-	    be32_load(frame + 4))
+	*n = all;
+	if (all > FT_SIZE_MAX || be32_load(frame + 4) || (frame[2] && !names) ||
+	    len != HEAD + (names ? NAME : 4) * (size_t)all)
 		return false;
-	for (uint32_t i = 0; i < *n; i++) {
+	if (names)
+		return (all > 0 || frame[1] == FT_FAILED) &&
+		       read_names(f, frame + HEAD, all, rank, n);
+	if (all == 0 || from >= f->own)
+		return false;
+	for (uint32_t i = 0; i < all; i++) {
 		rank[i] = be32_load(frame + HEAD + 4 * (size_t)i);
-		if (rank[i] >= f->size || (i > 0 && rank[i] <= rank[i - 1]))
+		if (rank[i] >= f->own || (i > 0 && rank[i] <= rank[i - 1]))
 			return false;
 	}
 	return true;

@@ -59,7 +59,10 @@ int lmpi_boot_fence(bool collect, void (*progress)(void));
 int lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len);
 /* Name of the node of a process, "" if unknown. */
 void lmpi_boot_node_of(uint32_t rank, char name[64]);
-/* From now on report() is told of dying processes, in a thread of the launcher's library. */
+/* From now on report() is told of dying processes, in a thread of the launcher's library.  rank:
+ * of this job, or one of these. */
+#define LMPI_RANK_ELSEWHERE (UINT32_MAX - 1) /* a process of another job */
+#define LMPI_RANK_UNKNOWN   UINT32_MAX
 void lmpi_boot_watch(void (*report)(const char *text, uint32_t rank));
 /* Tell the launcher, if it is our mpirun, that all processes of the client know each other. */
 void lmpi_boot_tell_met(void);

@@ -302,10 +302,13 @@ on_launcher_event(size_t handler, pmix_status_t status, const pmix_proc_t *sourc
 {
 	char text[400];
 	bool named = source && source->rank <= PMIX_RANK_VALID;
-	uint32_t rank = named && PMIX_CHECK_NSPACE(source->nspace, g.self.nspace) ? source->rank
-										  : UINT32_MAX;
+	uint32_t rank = named && PMIX_CHECK_NSPACE(source->nspace, g.self.nspace)
+				? source->rank
+				: LMPI_RANK_UNKNOWN;
 
 	(void)handler, (void)info, (void)ninfo, (void)results, (void)nresults;
+	if (named && rank == LMPI_RANK_UNKNOWN && status == PMIX_ERR_PROC_ABORTED)
+		rank = LMPI_RANK_ELSEWHERE;
 	if (named)
 		snprintf(text, sizeof text, "the launcher reports rank %u of %s: %s", source->rank,
 			 source->nspace, PMIx_Error_string(status));
@@ -341,10 +344,17 @@ void
 lmpi_boot_tell_met(void)
 {
 	const size_t n = sizeof LMPI_LAUNCH_NSPACE - 1;
+	static _Atomic int state;
+	struct timespec nap = {.tv_nsec = 20000};
 
-	if (g.init && strncmp(g.self.nspace, LMPI_LAUNCH_NSPACE, n) == 0)
-		PMIx_Notify_event(LMPI_LAUNCH_MET, &g.self, PMIX_RANGE_SESSION, NULL, 0, NULL,
-				  NULL);
+	if (!g.init || strncmp(g.self.nspace, LMPI_LAUNCH_NSPACE, n) != 0)
+		return;
+	/* PMIx sends in a thread of its own, and this process may die at once. */
+	atomic_store(&state, 0);
+	pmix_status_t rc = PMIx_Notify_event(LMPI_LAUNCH_MET, &g.self, PMIX_RANGE_SESSION, NULL, 0,
+					     fence_done, &state);
+	while (rc == PMIX_SUCCESS && atomic_load(&state) == 0)
+		nanosleep(&nap, NULL);
 }
 
 void

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "call.h"
-#include "coll.h"
 #include "dyn.h"
 #include "engine.h"
 #include "impl.h"
+#include "meet.h"
 #include "others.h"
 
 struct link {
@@ -18,25 +18,55 @@ bool
 lmpi_link_add(struct lmpi_comm *comm)
 {
 	struct link *l = malloc(sizeof(*l)), **at = &links;
+	uint32_t n = 0, *member = lmpi_comm_members(comm, &n);
 
-	if (l == NULL)
+	if (l == NULL || member == NULL) {
+		free(l);
+		free(member);
 		return false;
+	}
 	while (*at != NULL && (*at)->comm->cid < comm->cid)
 		at = &(*at)->next;
 	lmpi_comm_ref(comm);
 	*l = (struct link){*at, comm};
 	*at = l;
 	lmpi_others_watch(lmpi_comm_has);
+	lmpi_failures_join(comm->cid, member, n);
+	free(member);
 	return true;
+}
+
+static bool
+has_strangers(const struct lmpi_group *g)
+{
+	for (int i = 0; i < g->size; i++)
+		if (g->world[i] >= lmpi_world.size && lmpi_comm_has(g->world[i]))
+			return true;
+	return false;
+}
+
+/* Links are gone, or communicators: who has nothing in common any more hears of no failures. */
+static void
+review_failures(struct lmpi_group *own, struct lmpi_group *remote, uint64_t cid)
+{
+	if (!has_strangers(own) && !has_strangers(remote))
+		lmpi_failures_leave(cid);
 }
 
 static void
 drop_link(struct link **at)
 {
 	struct link *l = *at;
+	struct lmpi_group *own = l->comm->group, *remote = l->comm->remote;
+	uint64_t cid = l->comm->cid;
 
 	*at = l->next;
+	lmpi_group_ref(own);
+	lmpi_group_ref(remote);
 	lmpi_comm_unref(l->comm);
+	review_failures(own, remote, cid);
+	lmpi_group_unref(own);
+	lmpi_group_unref(remote);
 	free(l);
 }
 
@@ -45,7 +75,7 @@ lmpi_links_end(void)
 {
 	/* Who has several jobs meets them in one order, so nobody waits in a circle. */
 	for (struct link *l = links; l != NULL; l = l->next)
-		(void)lmpi_coll_barrier(l->comm);
+		(void)lmpi_comm_meet_living(l->comm);
 	lmpi_others_watch(NULL);
 	while (links != NULL)
 		drop_link(&links);
@@ -63,15 +93,15 @@ impl_Comm_disconnect(MPI_Comm *comm)
 	if (!lmpi_comm_mixed(c)) /* what is under way is the caller's to complete */
 		return impl_Comm_free(comm);
 	/* The last message that the others wait for arrives before anybody leaves. */
-	rc = lmpi_coll_barrier(c);
-	if (rc)
+	rc = lmpi_comm_meet_living(c);
+	if (rc == MPI_ERR_NO_MEM)
 		return rc;
 	while (*at != NULL && (*at)->comm != c)
 		at = &(*at)->next;
 	lmpi_parent_forget(c);
+	rc = impl_Comm_free(comm);
 	if (*at != NULL)
 		drop_link(at);
-	rc = impl_Comm_free(comm);
 	lmpi_drain();
 	return rc;
 }

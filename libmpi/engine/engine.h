@@ -165,7 +165,12 @@ bool lmpi_has_failed(uint32_t world);
 void lmpi_acked(void);
 /* req waits for any source, and has to report LMPI_ERR_PROC_FAILED_PENDING. */
 bool lmpi_pending(const struct lmpi_req *req);
-/* Context cid and the next one, for these members: rising world ranks. */
+/* From now on these processes of several jobs tell each other of their failures; cid names them.
+ * Members, here and below: in the order of lmpi_proc_order() of others.h, which is that of rising
+ * world ranks in one job. */
+void lmpi_failures_join(uint64_t cid, const uint32_t *member, uint32_t n);
+void lmpi_failures_leave(uint64_t cid);
+/* Context cid and the next one, for these members. */
 void lmpi_revoke(uint64_t cid, const uint32_t *member, uint32_t n);
 bool lmpi_revoked(uint64_t cid);
 /* The same for this process only: who makes it void does so in all of them. */
@@ -180,8 +185,7 @@ void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct f
 void lmpi_meet(void);
 /* Those of this process's client; once. */
 void lmpi_meet_client(void);
-/* All members that live do, in the order in which they call; member: rising world ranks.  Has one
- * of them failed?  The same answer for all. */
+/* All members that live do, in the order in which they call.  Has one of them failed?   The same answer for all. */
 bool lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n);
 
 /* One turn of the progress loop; true if something moved. */

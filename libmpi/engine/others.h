@@ -47,6 +47,10 @@ int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t 
 		      uint32_t *world, char why[LMPI_WHY]);
 /* Does process a come before b in an order that all processes of both jobs agree on? */
 bool lmpi_proc_before(uint32_t a, uint32_t b);
+/* The same of two uint32_t, for qsort() and bsearch(). */
+int lmpi_proc_order(const void *a, const void *b);
+/* Its number here; UINT32_MAX: it is not known. */
+uint32_t lmpi_proc_find(uint64_t job, uint32_t number);
 /* Who asks whether a communicator still has that process: its silence is then an error. */
 void lmpi_others_watch(bool (*wanted)(uint32_t world));
 /* All that was sent to anybody has arrived. */

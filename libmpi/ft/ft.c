@@ -9,6 +9,8 @@
 #include "comm.h"
 #include "comm_create.h"
 #include "engine.h"
+#include "meet.h"
+#include "others.h"
 #include "request.h"
 #include "survive.h"
 
@@ -23,17 +25,6 @@ static int
 lack_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a call of mpi-ext.h");
-}
-
-/* lib/ft numbers processes by their ranks in MPI_COMM_WORLD. */
-static int
-refuse_mixed(const struct lmpi_comm *c)
-{
-	return lmpi_comm_mixed(c)
-		       ? lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
-				    "the communicator has processes of other jobs: make one of "
-				    "each job's own, and call this on it")
-		       : MPI_SUCCESS;
 }
 
 /* ---- who belongs to a communicator ---- */
@@ -76,33 +67,6 @@ failed_group(const struct lmpi_comm *c, int most, MPI_Group *group)
 	lmpi_group_ready(g);
 	*group = lmpi_group_handle(g);
 	return MPI_SUCCESS;
-}
-
-static int
-order_ranks(const void *a, const void *b)
-{
-	uint32_t x, y;
-
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
-}
-
-/* World ranks of all of both groups, rising; NULL: no memory. */
-static uint32_t *
-list_members(const struct lmpi_comm *c, uint32_t *n)
-{
-	uint32_t own = (uint32_t)c->group->size, other = c->remote ? (uint32_t)c->remote->size : 0;
-	uint32_t *all = malloc((own + other) * sizeof(*all));
-
-	if (all == NULL)
-		return NULL;
-	memcpy(all, c->group->world, own * sizeof(*all));
-	if (other)
-		memcpy(all + own, c->remote->world, other * sizeof(*all));
-	qsort(all, own + other, sizeof(*all), order_ranks);
-	*n = own + other;
-	return all;
 }
 
 /* ---- what the engine asks ---- */
@@ -159,11 +123,9 @@ revoke_comm(MPI_Comm comm)
 	uint32_t n = 0, *member;
 	int rc = lmpi_comm_get(comm, &c);
 
-	if (rc == MPI_SUCCESS)
-		rc = refuse_mixed(c);
 	if (rc)
 		return rc;
-	member = list_members(c, &n);
+	member = lmpi_comm_members(c, &n);
 	if (member == NULL)
 		return lack_memory();
 	lmpi_revoke(c->cid, member, n);
@@ -230,19 +192,22 @@ struct agreement {
 	MPI_Comm *newcomm; /* shrink */
 };
 
+static uint32_t
+first_of(const struct lmpi_group *g)
+{
+	uint32_t first = g->world[0];
+
+	for (int i = 1; i < g->size; i++)
+		if (lmpi_proc_before(g->world[i], first))
+			first = g->world[i];
+	return first;
+}
+
 /* 0 or 1: which side of an inter-communicator this is, the same in all its processes. */
 static int
 own_side(const struct lmpi_comm *c)
 {
-	uint32_t own = UINT32_MAX, other = UINT32_MAX;
-
-	if (c->remote == NULL)
-		return 0;
-	for (int i = 0; i < c->group->size; i++)
-		own = c->group->world[i] < own ? c->group->world[i] : own;
-	for (int i = 0; i < c->remote->size; i++)
-		other = c->remote->world[i] < other ? c->remote->world[i] : other;
-	return own > other;
+	return c->remote != NULL && lmpi_proc_before(first_of(c->remote), first_of(c->group));
 }
 
 /* Those of g that have not failed; NULL: no memory. */
@@ -256,7 +221,7 @@ living(const struct lmpi_group *g, const struct ft_result *r)
 		return NULL;
 	for (int i = 0; i < g->size; i++) {
 		const uint32_t *at =
-			bsearch(&g->world[i], r->member, r->n, sizeof(*r->member), order_ranks);
+			bsearch(&g->world[i], r->member, r->n, sizeof(*r->member), lmpi_proc_order);
 		if (at && !ft_result_has_failed(r, (uint32_t)(at - r->member)))
 			left->world[n++] = g->world[i];
 	}
@@ -320,19 +285,18 @@ begin_agreement(struct agreement *a)
 {
 	struct lmpi_comm *c = a->comm;
 	int side = own_side(c), acked_n = 0;
-	uint32_t n = 0, *member = list_members(c, &n);
+	uint32_t n = 0, *member = lmpi_comm_members(c, &n);
 	bool *acked = member ? calloc(n, sizeof(*acked)) : NULL;
 	struct ft_offer o = {.and_of = {UINT64_MAX, UINT64_MAX}, .acked = acked};
 	const uint32_t *world;
 	uint32_t all = lmpi_failures(&world);
 
-	if (acked == NULL || lmpi_comm_mixed(c)) {
-		free(acked);
+	if (acked == NULL) {
 		free(member);
-		return lmpi_comm_mixed(c) ? refuse_mixed(c) : lack_memory();
+		return lack_memory();
 	}
 	for (uint32_t i = 0; i < all && acked_n < c->acked; i++) {
-		const uint32_t *at = bsearch(&world[i], member, n, sizeof(*member), order_ranks);
+		const uint32_t *at = bsearch(&world[i], member, n, sizeof(*member), lmpi_proc_order);
 		if (at) {
 			acked[at - member] = true;
 			acked_n++;

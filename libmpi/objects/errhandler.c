@@ -74,9 +74,11 @@ name_failed(int code, char *text, size_t cap)
 	if ((code != LMPI_ERR_PROC_FAILED && code != LMPI_ERR_PROC_FAILED_PENDING) || n == 0)
 		return;
 	for (uint32_t i = 0; i < n && at < cap / 2; i++)
-		at += (size_t)snprintf(text + at, cap - at, "%s %u", i ? "," : "; failed: rank",
-				       world[i]);
-	snprintf(text + at, cap - at, " of MPI_COMM_WORLD");
+		if (world[i] < lmpi_world.size)
+			at += (size_t)snprintf(text + at, cap - at, "%s %u",
+					       at ? "," : "; failed: rank", world[i]);
+	snprintf(text + at, cap - at, "%s",
+		 at ? " of MPI_COMM_WORLD" : "; failed: a process of another job");
 }
 
 /* The standard's "abort": one line that says what, where and why, then the end. */

@@ -1,5 +1,6 @@
 #include "info.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,28 @@ lmpi_info_copy(const struct lmpi_info *from)
 	return info;
 }
 
+/* How this process was called: its command, and what follows with blanks between. */
+static void
+put_command(struct lmpi_info *info)
+{
+	char words[MPI_MAX_INFO_VAL];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, words, sizeof(words) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	words[n] = '\0';
+	size_t first = strlen(words) + 1;
+	lmpi_info_put(info, "command", words);
+	for (size_t i = first; i + 1 < (size_t)n; i++)
+		if (words[i] == '\0')
+			words[i] = ' ';
+	if (first < (size_t)n)
+		lmpi_info_put(info, "argv", words + first);
+}
+
 /* What is known of how the job was started. */
 static struct lmpi_info *
 env_info(void)
@@ -118,6 +141,7 @@ env_info(void)
 		lmpi_info_put(env, "host", text);
 	}
 	lmpi_info_put(env, "thread_level", "MPI_THREAD_MULTIPLE");
+	put_command(env);
 	lmpi_info_put(env, "mpi_initial_errhandler", words[lmpi_knob_word(LMPI_KNOB_ERRHANDLER)]);
 	return env;
 }

@@ -68,13 +68,13 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	lmpi_card_encode(&c, card);
 }
 
-static uint32_t
-slot_of_card(const struct lmpi_card *c)
+uint32_t
+lmpi_proc_find(uint64_t job, uint32_t number)
 {
-	uint32_t first = c->job == lmpi_loop.token ? 0 : lmpi_world.size;
+	uint32_t first = job == lmpi_loop.token ? 0 : lmpi_world.size;
 
 	for (uint32_t r = first; r < lmpi_world.slots; r++)
-		if (lmpi_world.proc[r].job == c->job && lmpi_world.proc[r].number == c->number)
+		if (lmpi_world.proc[r].job == job && lmpi_world.proc[r].number == number)
 			return r;
 	return UINT32_MAX;
 }
@@ -85,6 +85,16 @@ lmpi_proc_before(uint32_t a, uint32_t b)
 	const struct lmpi_proc *x = &lmpi_world.proc[a], *y = &lmpi_world.proc[b];
 
 	return x->job != y->job ? x->job < y->job : x->number < y->number;
+}
+
+int
+lmpi_proc_order(const void *a, const void *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	return lmpi_proc_before(x, y) ? -1 : lmpi_proc_before(y, x);
 }
 
 /* ---- slots ---- */
@@ -149,6 +159,7 @@ grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
 		lmpi_route[r].path = UINT32_MAX;
 	}
 	lmpi_world.slots = eng.size;
+	lmpi_survive_grow();
 	/* The kernel may take the only other process for the only one that there will be. */
 	int err = lmpi_net_more();
 	if (err)
@@ -171,7 +182,7 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_t
 				"the other job runs another version of libmpi: update one of them");
 			return LMPI_ERR_OTHER;
 		}
-		world[i] = slot_of_card(&c);
+		world[i] = lmpi_proc_find(c.job, c.number);
 		if (world[i] == UINT32_MAX && c.job == lmpi_loop.token) {
 			snprintf(why, LMPI_WHY, "the other side names process %u of this job",
 				 c.number);

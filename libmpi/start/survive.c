@@ -1,7 +1,7 @@
 /* A job that survives deaths: lib/ft with messages of the engine, and who tells it. */
 #include "boot.h"
 #include "epoch.h"
-#include "transports.h"
+#include "transport.h"
 
 #include "ft/ft.h"
 
@@ -30,8 +30,8 @@ struct waiter {
 static struct {
 	struct ft *ft;
 	const struct lmpi_comms *comms;
-	_Atomic bool *gone; /* [size] somebody says so */
-	uint32_t *failure;  /* [size] in their order */
+	_Atomic bool *gone; /* [slots_max] somebody says so */
+	uint32_t *failure;  /* [slots_max] in their order */
 	uint32_t failures;
 	struct waiter *waiters;
 	/* Of the agreement that is being begun: its result may come at once. */
@@ -79,12 +79,45 @@ post_frame(void *user, uint32_t to, const void *frame, size_t len)
 			  LMPI_STANDARD);
 }
 
+static struct ft_name
+tell_name(void *user, uint32_t rank)
+{
+	const struct lmpi_proc *p = &lmpi_world.proc[rank];
+
+	(void)user;
+	return (struct ft_name){p->job, p->number};
+}
+
+static uint32_t
+find_name(void *user, struct ft_name name)
+{
+	(void)user;
+	return lmpi_proc_find(name.job, name.number);
+}
+
+/* Its job survives deaths, this one does not. */
+static void
+end_with_stranger(uint32_t rank)
+{
+	char why[96];
+
+	if (!lmpi_net_wanted || !lmpi_net_wanted(rank))
+		return;
+	snprintf(why, sizeof why, "process %u of a job that this one is connected to has failed",
+		 lmpi_world.proc[rank].number);
+	lmpi_engine_abort(1, why);
+}
+
 static void
 lose_rank(void *user, uint32_t rank)
 {
 	(void)user;
 	if (rank == lmpi_world.rank)
 		lmpi_engine_abort(1, "the others take this process for dead");
+	if (!eng.tolerant) {
+		end_with_stranger(rank);
+		return;
+	}
 	g.failure[g.failures++] = rank;
 	lmpi_engine_lost(&eng, &eng.peer[rank]);
 	lmpi_tp_shun(rank);
@@ -153,7 +186,7 @@ ask_unacked(const struct lmpi_engine *e, uint64_t cid)
 static bool
 note_lost_rank(uint32_t world)
 {
-	if (!g.ft || world >= lmpi_world.size || world == lmpi_world.rank)
+	if (!g.ft || world >= lmpi_world.slots || world == lmpi_world.rank)
 		return false;
 	atomic_store(&g.gone[world], true);
 	atomic_store(&lmpi_loop.news, true);
@@ -191,7 +224,7 @@ take_death_news(void)
 	atomic_store(&lmpi_loop.news, false);
 	if (lmpi_sp_over())
 		lmpi_end_epoch();
-	for (uint32_t r = 0; r < lmpi_world.size; r++)
+	for (uint32_t r = 0; r < lmpi_world.slots; r++)
 		if (atomic_load_explicit(&g.gone[r], memory_order_relaxed))
 			ft_failed(g.ft, r);
 	if (eng.pending)
@@ -202,14 +235,26 @@ take_death_news(void)
 
 /* ---- for start and surface ---- */
 
+static void
+push_frames(void)
+{
+	if (eng.pending)
+		lmpi_pump(&eng);
+	lmpi_tp_kick();
+	lmpi_run_done(&eng);
+}
+
 int
 lmpi_survive_start(void)
 {
-	static const struct ft_ops ops = {post_frame, lose_rank, void_context, end_waiter};
+	static const struct ft_ops ops = {post_frame, lose_rank, void_context,
+					  end_waiter, tell_name, find_name};
 	static const struct ft_memory memory = {allot_memory, return_memory, NULL};
 
-	g.gone = calloc(eng.size, sizeof *g.gone);
-	g.failure = calloc(eng.size, sizeof *g.failure);
+	uint32_t most = eng.slots_max > eng.size ? eng.slots_max : eng.size;
+
+	g.gone = calloc(most, sizeof *g.gone);
+	g.failure = calloc(most, sizeof *g.failure);
 	if (!g.gone || !g.failure)
 		return LMPI_ERR_NO_MEM;
 	g.ft = ft_new(lmpi_world.rank, eng.size, &ops, NULL, &memory);
@@ -245,6 +290,26 @@ lmpi_survive_stop(void)
 }
 
 void
+lmpi_survive_grow(void)
+{
+	ft_grow(g.ft, lmpi_world.slots);
+}
+
+void
+lmpi_failures_join(uint64_t cid, const uint32_t *member, uint32_t n)
+{
+	ft_join(g.ft, cid, member, n);
+	push_frames();
+}
+
+void
+lmpi_failures_leave(uint64_t cid)
+{
+	if (g.ft)
+		ft_leave(g.ft, cid);
+}
+
+void
 lmpi_survive(const struct lmpi_comms *comms)
 {
 	g.comms = comms;
@@ -266,7 +331,7 @@ lmpi_failures(const uint32_t **world)
 bool
 lmpi_has_failed(uint32_t world)
 {
-	return g.ft && world < lmpi_world.size && ft_has_failed(g.ft, world);
+	return g.ft && world < lmpi_world.slots && ft_has_failed(g.ft, world);
 }
 
 void
@@ -280,15 +345,6 @@ bool
 lmpi_pending(const struct lmpi_req *req)
 {
 	return lmpi_is_pending(&eng, req);
-}
-
-static void
-push_frames(void)
-{
-	if (eng.pending)
-		lmpi_pump(&eng);
-	lmpi_tp_kick();
-	lmpi_run_done(&eng);
 }
 
 void

@@ -16,6 +16,9 @@
 
 #define STRANGERS_TOLD 4
 #define LEAVE_NS       (2 * BASE_S_NS)
+/* No launcher tells of the death of another job's process: its closed port does, when asked.  One
+ * that computes answers nobody, so silence says nothing. */
+#define STRANGER_BEAT_NS (100 * BASE_MS_NS)
 
 /* --- blocks -------------------------------------------------------------- */
 
@@ -156,8 +159,11 @@ lmpi_net_stranger_down(uint32_t world, enum suci_down why, const char *text)
 {
 	if (!lmpi_net_wanted || !lmpi_net_wanted(world))
 		return;
+	if (why != SUCI_DOWN_CLOSED && lmpi_outlive && lmpi_outlive(world))
+		return;
 	if (text && *text && why == SUCI_DOWN_CLOSED && strcmp(text, LMPI_FINISHED) != 0) {
-		fail_of_stranger(world, why, text);
+		if (!lmpi_outlive || !lmpi_outlive(world))
+			fail_of_stranger(world, why, text);
 		return;
 	}
 	lmpi_route[world].gone = (uint8_t)(why + 1);
@@ -173,7 +179,7 @@ lmpi_net_miss_strangers(void)
 		uint8_t gone = lmpi_route[r].gone;
 		lmpi_route[r].gone = 0;
 		if (gone && lmpi_route[r].path == UINT32_MAX && lmpi_net_wanted &&
-		    lmpi_net_wanted(r))
+		    lmpi_net_wanted(r) && (!lmpi_outlive || !lmpi_outlive(r)))
 			fail_of_stranger(r, (enum suci_down)(gone - 1), NULL);
 	}
 }
@@ -347,6 +353,8 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 		net.path_use[path] = slot;
 		lmpi_route[slot].path = path;
 	}
+	if (slot >= lmpi_world.size && slot < lmpi_world.slots)
+		suci_path_set_liveness(net.ep, path, 0, STRANGER_BEAT_NS);
 	if (net.pool && slot < lmpi_world.slots)
 		pathpool_up(net.pool, slot);
 }

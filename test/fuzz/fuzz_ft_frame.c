@@ -1,12 +1,12 @@
 /* Frames of lib/ft: bytes from anybody, to a process in the midst of agreements and revocations.
- * Input: records of a choice, a sender, a length and so many bytes. */
+ * Two of the others are of another job.  Input: records of a choice, a sender, a length and so many bytes. */
 #include "ft/ft.h"
 
 #include "base/assert.h"
 
 #include <stdlib.h>
 
-enum { SIZE = 5, ME = 2 };
+enum { OWN = 3, SIZE = 5, ME = 2 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,16 +57,35 @@ on_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 	++*ended;
 }
 
+static struct ft_name
+tell_name(void *user, uint32_t rank)
+{
+	(void)user;
+	return rank < OWN ? (struct ft_name){7, rank} : (struct ft_name){1, rank - OWN};
+}
+
+static uint32_t
+find_name(void *user, struct ft_name name)
+{
+	(void)user;
+	if (name.job == 7 && name.number < OWN)
+		return name.number;
+	return name.job == 1 && name.number < SIZE - OWN ? OWN + name.number : UINT32_MAX;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ft_ops ops = {send_frame, on_rank, on_context, on_agreed};
-	static const uint32_t all[SIZE] = {0, 1, 2, 3, 4};
+	static const struct ft_ops ops = {send_frame, on_rank,	 on_context,
+					  on_agreed,  tell_name, find_name};
+	static const uint32_t all[SIZE] = {3, 4, 0, 1, 2}; /* by names */
 	uint32_t ended = 0, begun = 0;
 	struct ft_memory memory = {.get = get, .put = put};
-	struct ft *f = ft_new(ME, SIZE, &ops, &ended, &memory);
+	struct ft *f = ft_new(ME, OWN, &ops, &ended, &memory);
 	const char *what;
 
+	ft_grow(f, SIZE);
+	ft_join(f, 9, all, SIZE);
 	while (size >= 3) {
 		uint32_t choice = data[0] % 8, from = data[1] % (SIZE + 1);
 		size_t len = data[2] < size - 3 ? data[2] : size - 3;

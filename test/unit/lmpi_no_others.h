@@ -32,6 +32,14 @@ lmpi_proc_before(uint32_t a, uint32_t b)
 	return a < b;
 }
 
+int
+lmpi_proc_order(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 void
 lmpi_others_watch(bool (*wanted)(uint32_t world))
 {

@@ -24,6 +24,18 @@ lmpi_failures(const uint32_t **world)
 }
 
 void
+lmpi_failures_join(uint64_t cid, const uint32_t *member, uint32_t n)
+{
+	(void)cid, (void)member, (void)n;
+}
+
+void
+lmpi_failures_leave(uint64_t cid)
+{
+	(void)cid;
+}
+
+void
 lmpi_acked(void)
 {
 }

@@ -1,6 +1,7 @@
 /* Processes of lib/ft that send each other frames in memory: in order from one to another, as
  * late as may be.  They revoke, agree several times and die, at every step there is or at random;
- * what the dead have sent arrives until their death is known. */
+ * what the dead have sent arrives until their death is known.  All of one job, or of two that are
+ * connected: there each notices the death of the next one only. */
 #include "cmocka_all.h"
 #include "ft/ft.h"
 
@@ -14,6 +15,7 @@ enum { PROCS = 6, AGREEMENTS = 3, LINE = 256, FRAME = 200 };
 
 #define CTX	UINT64_C(0x1234)
 #define REVOKED UINT64_C(0x4321)
+#define JOINED	UINT64_C(0x1111)
 
 struct line { /* from one to another */
 	uint8_t frame[LINE][FRAME];
@@ -39,7 +41,7 @@ struct process {
 
 static struct world {
 	struct base_prng rnd;
-	uint32_t n, steps, dead;
+	uint32_t n, first, steps, dead; /* first: processes of the first job; the others are the second */
 	struct process proc[PROCS];
 	struct line line[PROCS][PROCS];
 	uint32_t began[AGREEMENTS]; /* bits of ranks */
@@ -47,6 +49,48 @@ static struct world {
 	size_t held;
 	uint64_t leaders;
 } w;
+
+/* The second job's name is the lower one. */
+static struct ft_name
+name_at(uint32_t g)
+{
+	return g < w.first ? (struct ft_name){9, g} : (struct ft_name){4, g - w.first};
+}
+
+static uint32_t
+own_size(uint32_t me)
+{
+	return me < w.first ? w.first : w.n - w.first;
+}
+
+/* What process me calls process g, and back. */
+static uint32_t
+number_at(uint32_t me, uint32_t g)
+{
+	bool same = (me < w.first) == (g < w.first);
+
+	return name_at(g).number + (same ? 0 : own_size(me));
+}
+
+static uint32_t
+whom(uint32_t me, uint32_t number)
+{
+	bool second = (me < w.first) == (number >= own_size(me));
+
+	return (number < own_size(me) ? number : number - own_size(me)) +
+	       (second ? w.first : 0);
+}
+
+/* All, by rising names, as me calls them. */
+static const uint32_t *
+everybody(uint32_t me)
+{
+	static uint32_t all[PROCS];
+
+	for (uint32_t i = 0; i < w.n; i++)
+		all[i] = number_at(me, (i + w.first) % w.n);
+	return all;
+}
 
 static uint32_t
 draw(uint32_t n)
@@ -80,18 +124,19 @@ static void
 send_frame(void *user, uint32_t to, const void *frame, size_t len)
 {
 	const struct process *p = user;
-	struct line *l = &w.line[p->rank][to];
+	struct line *l = &w.line[p->rank][whom(p->rank, to)];
 
-	assert_true(l->n < LINE && len <= FRAME && to != p->rank);
+	assert_true(l->n < LINE && len <= FRAME && whom(p->rank, to) != p->rank);
 	uint32_t at = (l->first + l->n++) % LINE;
 	memcpy(l->frame[at], frame, len);
 	l->len[at] = len;
 }
 
 static void
-on_failed(void *user, uint32_t rank)
+on_failed(void *user, uint32_t number)
 {
 	struct process *p = user;
+	uint32_t rank = whom(p->rank, number);
 
 	assert_true(w.dead >> rank & 1);
 	assert_false(p->knows >> rank & 1);
@@ -157,24 +202,59 @@ on_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 	o->max_of = r->max_of;
 	o->unacked = r->unacked;
 	for (uint32_t i = 0; i < r->n; i++)
-		o->failed |= (uint8_t)(ft_result_has_failed(r, i) << i);
+		o->failed |= (uint8_t)(ft_result_has_failed(r, i) << whom(p->rank, r->member[i]));
 	p->ended |= 1u << seq;
 	check_result(seq, o);
 }
 
-static const struct ft_ops ops = {send_frame, on_failed, on_revoked, on_agreed};
-static const uint32_t everybody[PROCS] = {0, 1, 2, 3, 4, 5};
+static struct ft_name
+tell_name(void *user, uint32_t number)
+{
+	const struct process *p = user;
+
+	return name_at(whom(p->rank, number));
+}
+
+static uint32_t
+find_name(void *user, struct ft_name name)
+{
+	const struct process *p = user;
+
+	for (uint32_t g = 0; g < w.n; g++)
+		if (name_at(g).job == name.job && name_at(g).number == name.number)
+			return number_at(p->rank, g);
+	return UINT32_MAX;
+}
+
+static const struct ft_ops ops = {send_frame, on_failed, on_revoked,
+				  on_agreed,  tell_name, find_name};
 
 static void
-make_world(uint32_t n, uint64_t seed)
+make_world(uint32_t n, uint32_t first, uint64_t seed)
 {
 	memset(&w, 0, sizeof w);
 	w.rnd = base_prng_seed(seed);
 	w.n = n;
+	w.first = first;
 	for (uint32_t r = 0; r < n; r++) {
 		w.proc[r].rank = r;
-		w.proc[r].f = ft_new(r, n, &ops, &w.proc[r], &memory);
+		w.proc[r].f = ft_new(number_at(r, r), own_size(r), &ops, &w.proc[r], &memory);
 	}
+	for (uint32_t r = 0; r < n && first < n; r++) {
+		ft_grow(w.proc[r].f, n);
+		ft_join(w.proc[r].f, JOINED, everybody(r), n);
+	}
+}
+
+/* All between them in the ring have failed, as far as a knows. */
+static bool
+notices(uint32_t a, uint32_t b)
+{
+	uint32_t g = (a + 1) % w.n;
+
+	while (w.first < w.n && g != b && w.proc[a].knows >> g & 1)
+		g = (g + 1) % w.n;
+	return w.first == w.n || g == b;
 }
 
 static void
@@ -200,7 +280,7 @@ begin_next(struct process *p)
 		w.dead_then[p->begun] = p->knows;
 	w.began[p->begun] |= 1u << p->rank;
 	p->begun++;
-	ft_agree(p->f, CTX, everybody, w.n, &o);
+	ft_agree(p->f, CTX, everybody(p->rank), w.n, &o);
 }
 
 static void
@@ -215,7 +295,7 @@ deliver(uint32_t from, uint32_t to)
 	memcpy(frame, l->frame[l->first], len);
 	l->first = (l->first + 1) % LINE;
 	l->n--;
-	assert_true(ft_on_frame(w.proc[to].f, from, frame, len));
+	assert_true(ft_on_frame(w.proc[to].f, number_at(to, from), frame, len));
 }
 
 /* One thing happens; false: there is nothing left.  late: the detector is slow. */
@@ -235,14 +315,15 @@ step(bool late)
 	}
 	for (uint32_t a = 0; a < w.n && (!late || n == 0); a++)
 		for (uint32_t b = 0; b < w.n; b++)
-			if (!w.proc[a].dead && (w.dead & ~w.proc[a].knows) >> b & 1)
+			if (!w.proc[a].dead && (w.dead & ~w.proc[a].knows) >> b & 1 &&
+			    notices(a, b))
 				doable[n][0] = PROCS + b, doable[n++][1] = a;
 	if (n == 0)
 		return false;
 	uint32_t i = draw(n), what = doable[i][0], who = doable[i][1];
 	w.steps++;
 	if (what >= PROCS)
-		ft_failed(w.proc[who].f, what - PROCS);
+		ft_failed(w.proc[who].f, number_at(who, what - PROCS));
 	else if (what != who)
 		deliver(what, who);
 	else
@@ -255,9 +336,9 @@ step(bool late)
 
 /* Everything comes to an end; returns the steps. */
 static uint32_t
-run(uint32_t n, uint64_t seed, const uint32_t at[2], const uint32_t who[2], bool late)
+run(uint32_t n, uint32_t first, uint64_t seed, const uint32_t at[2], const uint32_t who[2], bool late)
 {
-	make_world(n, seed);
+	make_world(n, first, seed);
 	uint32_t revoker = draw(n), revoke_at = draw(30);
 	bool revokes = false, some = false;
 	for (;;) {
@@ -266,7 +347,7 @@ run(uint32_t n, uint64_t seed, const uint32_t at[2], const uint32_t who[2], bool
 				kill_one(who[i]);
 		if (w.steps == revoke_at && !w.proc[revoker].dead) {
 			revokes = true;
-			ft_revoke(w.proc[revoker].f, REVOKED, everybody, n);
+			ft_revoke(w.proc[revoker].f, REVOKED, everybody(revoker), n);
 		}
 		if (!step(late))
 			break;
@@ -294,24 +375,38 @@ run(uint32_t n, uint64_t seed, const uint32_t at[2], const uint32_t who[2], bool
 
 /* Every process dies at every step of a run. */
 static void
-each_death(void **state)
+enumerate(bool two_jobs)
 {
 	uint64_t runs = 0, leaders = 0;
 
-	(void)state;
-	for (uint32_t n = 1; n <= PROCS; n++)
+	for (uint32_t n = two_jobs ? 2 : 1; n <= PROCS; n++)
 		for (uint64_t seed = 1; seed <= 6; seed++) {
 			uint32_t at[2] = {UINT32_MAX, UINT32_MAX}, who[2] = {0, 0};
-			uint32_t steps = run(n, seed, at, who, seed % 2);
+			uint32_t first = two_jobs ? 1 + (uint32_t)seed % (n - 1) : n;
+			uint32_t steps = run(n, first, seed, at, who, seed % 2);
 			for (at[0] = 0; at[0] <= steps; at[0]++)
 				for (who[0] = 0; who[0] < n; who[0]++, runs++) {
-					run(n, seed, at, who, seed % 2);
+					run(n, first, seed, at, who, seed % 2);
 					leaders += w.leaders;
 				}
 		}
 	printf("  %llu runs, %llu leaders that came after others\n", (unsigned long long)runs,
 	       (unsigned long long)leaders);
 	assert_true(leaders > runs / 10);
+}
+
+static void
+each_death(void **state)
+{
+	(void)state;
+	enumerate(false);
+}
+
+static void
+each_death_of_two_jobs(void **state)
+{
+	(void)state;
+	enumerate(true);
 }
 
 /* Two die, where and when they like. */
@@ -332,7 +427,7 @@ pairs_of_deaths(void **state)
 			if (base_prng_below(&g, 3))
 				who[i] %= 2; /* those that lead */
 		}
-		run(n, seed, at, who, seed % 2);
+		run(n, seed % 3 ? n : 1 + (uint32_t)seed % (n - 1), seed, at, who, seed % 2);
 	}
 }
 
@@ -344,9 +439,9 @@ malformed_frames(void **state)
 	struct base_prng g = base_prng_seed(5);
 
 	(void)state;
-	make_world(3, 1);
+	make_world(3, 3, 1);
 	struct ft_offer o = offer_of(1, 0);
-	ft_agree(w.proc[1].f, CTX, everybody, 3, &o);
+	ft_agree(w.proc[1].f, CTX, everybody(1), 3, &o);
 	const struct line *l = &w.line[1][0];
 	assert_int_equal(l->n, 1);
 	for (int i = 0; i < 20000; i++) {
@@ -371,6 +466,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_death),
+		cmocka_unit_test(each_death_of_two_jobs),
 		cmocka_unit_test(pairs_of_deaths),
 		cmocka_unit_test(malformed_frames),
 	};

@@ -1,6 +1,7 @@
 /* ft/ft.h - what survivors of a failure tell each other: failures, revoking, agreement.
  *
- * One object is one process of a job of `size` processes, 0 .. size - 1.
+ * One object is one process of a job of `size` processes, 0 .. size - 1.  Processes of other jobs
+ * have numbers behind them (ft_grow()), which are this process's alone; frames name them.
  *
  *     detector, launcher --ft_failed()-->         --ops.failed()-->   driver: slot is lost
  *     MPIX_Comm_revoke --ft_revoke()-->   object  --ops.revoked()-->  driver: context is void
@@ -12,7 +13,9 @@
  *	    or from a frame.  A process that is itself told of as failed has to end.
  * Floods   A failure or a revocation goes to the next living process of a ring, and to those 2, 4,
  *	    8, ... places on.  When the next one fails, the one behind it gets all of them again:
- *	    so all the living get them, whoever dies and when.
+ *	    so all the living get them, whoever dies and when.  Processes of several jobs are a
+ *	    ring, too (ft_join()); each says something to the next one, so that its silence will
+ *	    be noticed.
  * Agreement is uniform: no two processes end the same one with different results, also if one of
  *	    them dies at once; and it ends when all living members take part, whatever number of
  *	    others dies.  The lowest living member leads: it collects what each has (STATE),
@@ -39,6 +42,12 @@
 #define FT_SIZE_MAX    (1u << 20)
 
 struct ft;
+
+/* What all jobs call a process. */
+struct ft_name {
+	uint64_t job;
+	uint32_t number;
+};
 
 struct ft_memory {
 	void *(*get)(void *user, size_t bytes);
@@ -72,6 +81,10 @@ struct ft_ops {
 	void (*revoked)(void *user, uint64_t ctx);
 	/* The agreement that ft_agree() called seq; r is valid during the call. */
 	void (*agreed)(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r);
+	/* The name of a process, and the number here of one, UINT32_MAX: nobody that is known.
+	 * Both NULL: there are no other jobs. */
+	struct ft_name (*name_of)(void *user, uint32_t rank);
+	uint32_t (*find)(void *user, struct ft_name name);
 };
 
 /* Only grow. */
@@ -88,8 +101,15 @@ void ft_free(struct ft *f);
 void ft_failed(struct ft *f, uint32_t rank);
 bool ft_has_failed(const struct ft *f, uint32_t rank);
 uint32_t ft_failures(const struct ft *f);
-/* Context ctx is revoked, for these members: n different processes in rising order, this one
- * among them.  Again: nothing happens. */
+/* Processes of other jobs got the numbers up to size.  It never shrinks. */
+void ft_grow(struct ft *f, uint32_t size);
+/* The members tell each other of their failures from now on, those known by now too: n different
+ * processes by rising names, this one and some of other jobs among them.  ctx: what to call it in
+ * ft_leave(), which does nothing if there is none. */
+void ft_join(struct ft *f, uint64_t ctx, const uint32_t *member, uint32_t n);
+void ft_leave(struct ft *f, uint64_t ctx);
+/* Context ctx is revoked, for these members: n different processes by rising names, this one
+ * among them; in one job that is by rising ranks.  Again: nothing happens. */
 void ft_revoke(struct ft *f, uint64_t ctx, const uint32_t *member, uint32_t n);
 /* This process takes part in the next agreement of ctx; all members call it equally often.
  * member: as above, the same at each call.  Returns its number, which ops.agreed() gets,
