@@ -95,15 +95,15 @@ ft_read_type(const uint8_t *frame, size_t len)
 
 /* n names by rising order; *known of them are processes that have a number here. */
 static bool
-read_names(const struct ft *f, const uint8_t *p, uint32_t n, uint32_t *rank, uint32_t *known)
+read_list_names(const struct ft *f, const uint8_t *p, uint32_t n, uint32_t *rank, uint32_t *known)
 {
 	struct ft_name last = {0};
 
 	*known = 0;
 	for (uint32_t i = 0; i < n; i++, p += NAME) {
 		struct ft_name name = {be64_load(p), be32_load(p + 8)};
-		if (i > 0 && (name.job < last.job ||
-			      (name.job == last.job && name.number <= last.number)))
+		if (i > 0 &&
+		    (name.job < last.job || (name.job == last.job && name.number <= last.number)))
 			return false;
 		last = name;
 		rank[*known] = f->ops->find(f->user, name);
@@ -126,7 +126,7 @@ ft_read_list(const struct ft *f, uint32_t from, const uint8_t *frame, size_t len
 		return false;
 	if (names)
 		return (all > 0 || frame[1] == FT_FAILED) &&
-		       read_names(f, frame + HEAD, all, rank, n);
+		       read_list_names(f, frame + HEAD, all, rank, n);
 	if (all == 0 || from >= f->own)
 		return false;
 	for (uint32_t i = 0; i < all; i++) {

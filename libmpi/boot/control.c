@@ -138,7 +138,8 @@ lmpi_control_report(const char *text, uint32_t rank)
 	int fine = 0;
 	if (rank == LMPI_RANK_ELSEWHERE && lmpi_outlive)
 		return; /* who is connected to it notices */
-	if (rank < LMPI_RANK_ELSEWHERE && lmpi_outlive && lmpi_outlive(lmpi_world.client_first + rank))
+	if (rank < LMPI_RANK_ELSEWHERE && lmpi_outlive &&
+	    lmpi_outlive(lmpi_world.client_first + rank))
 		return;
 	if (lmpi_eng.closing || !atomic_compare_exchange_strong(&g.reported, &fine, 1))
 		return;

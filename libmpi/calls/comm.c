@@ -236,8 +236,8 @@ builtin_attr(int keyval)
 static bool
 is_builtin(int keyval)
 {
-	return (keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) ||
-	       lmpi_is_impi_attr(keyval) || keyval == MPIX_FT;
+	return (keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) || lmpi_is_impi_attr(keyval) ||
+	       keyval == MPIX_FT;
 }
 
 int

@@ -81,7 +81,8 @@ struct lmpi_coll {
 	bool draining;
 	bool broken; /* a process failed or the context was revoked: no step starts any more */
 	uint32_t under_way; /* messages that the engine has */
-	struct lmpi_coll *next, **at; /* of all that run, where a job survives deaths; at NULL: no */
+	struct lmpi_coll *next,
+		**at;	    /* of all that run, where a job survives deaths; at NULL: no */
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	int error;
 	struct lmpi_request *request;

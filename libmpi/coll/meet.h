@@ -14,7 +14,8 @@ uint32_t *lmpi_comm_members(const struct lmpi_comm *c, uint32_t *n);
 /* All members that live have come; of an intra-communicator.  A barrier, where no job survives
  * deaths.  LMPI_ERR_PROC_FAILED, for all: one has failed. */
 int lmpi_comm_meet(struct lmpi_comm *c);
-/* The same, of both groups, in every job: those of several jobs do not know which of them survive. */
+/* The same, of both groups, in every job: those of several jobs do not know which of them survive.
+ */
 int lmpi_comm_meet_living(struct lmpi_comm *c);
 
 #endif

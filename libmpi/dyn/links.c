@@ -37,7 +37,7 @@ lmpi_link_add(struct lmpi_comm *comm)
 }
 
 static bool
-has_strangers(const struct lmpi_group *g)
+shares_strangers(const struct lmpi_group *g)
 {
 	for (int i = 0; i < g->size; i++)
 		if (g->world[i] >= lmpi_world.size && lmpi_comm_has(g->world[i]))
@@ -49,7 +49,7 @@ has_strangers(const struct lmpi_group *g)
 static void
 review_failures(struct lmpi_group *own, struct lmpi_group *remote, uint64_t cid)
 {
-	if (!has_strangers(own) && !has_strangers(remote))
+	if (!shares_strangers(own) && !shares_strangers(remote))
 		lmpi_failures_leave(cid);
 }
 

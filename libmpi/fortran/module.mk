@@ -8,8 +8,10 @@ FFLAGS ?= -O2 -g
 
 FORT_GEN := $(B)/libmpi/fortran/gen
 FORT_MODULES := mpi_f08_types mpi mpi_f08
-FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o special.o special-p.o wrap.o wrap-p.o \
+FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o survivors.o special.o special-p.o wrap.o wrap-p.o \
 	mpi_f08_pass.o mpi_f08_pass-p.o $(FORT_MODULES:%=%.o))
+# mpi-ext.h: modules without code, and what is included.
+FORT_EXT := mpi_ext mpi_f08_ext
 FORT_SO := $(B)/lib/libmpifort_abi.so.1
 FORT_SO_NAMES := libmpifort_abi.so libmpifort.so
 FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran -I$(FORT_GEN)
@@ -50,13 +52,21 @@ $(filter %.o,$(FORT_MODULES:%=$(B)/libmpi/fortran/%.o) $(B)/libmpi/fortran/mpi_f
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
 
+$(B)/libmpi/fortran/mpi_f08_ext.o: $(B)/libmpi/fortran/mpi_f08_types.o
+$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: libmpi/fortran/%.f90 $(FORT_GEN)/stamp
+	$(call say,FC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
+$(FORT_GEN)/include/mpif-ext.h: libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
+	$(Q)cp $< $@
+
 $(FORT_SO): $(FORT_OBJ) $(LMPI_SO)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpifort_abi.so.1 -Wl,-rpath,'$$ORIGIN' $(if $(SAN),,-Wl,-z,defs) \
 		-o $@ $(FORT_OBJ) -L$(B)/lib -lmpi_abi
 	$(Q)for n in $(FORT_SO_NAMES); do ln -sf $(@F) $(@D)/$$n; done
 
-FORT_ALL := $(FORT_SO) $(B)/bin/mpifort
+FORT_ALL := $(FORT_SO) $(B)/bin/mpifort $(FORT_EXT:%=$(B)/libmpi/fortran/%.o) $(FORT_GEN)/include/mpif-ext.h
 ALL_EXTRA += $(FORT_ALL)
 
 .PHONY: install-fortran
@@ -64,4 +74,4 @@ INSTALL_TARGETS += install-fortran
 install-fortran: $(FORT_ALL) install-libmpi
 	@install -m 755 $(FORT_SO) $(DESTDIR)$(LIBDIR)/
 	@for n in $(FORT_SO_NAMES); do ln -sf $(notdir $(FORT_SO)) $(DESTDIR)$(LIBDIR)/$$n; done
-	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_MODULES:%=$(FORT_GEN)/include/%.mod) $(DESTDIR)$(PREFIX)/include/
+	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_GEN)/include/mpif-ext.h $(patsubst %,$(FORT_GEN)/include/%.mod,$(FORT_MODULES) $(FORT_EXT)) $(DESTDIR)$(PREFIX)/include/

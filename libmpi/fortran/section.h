@@ -61,6 +61,10 @@ struct f_piece f_partitions(struct f_call *call, const CFI_cdesc_t *d, int datat
 void *f_staged(struct f_call *call, const CFI_cdesc_t *d, bool only_read);
 int f_call_error(const struct f_call *call);
 
+/* Where a communicator is put that is there when the request is complete: newcomm gets it then.
+ * NULL: no memory. */
+MPI_Comm *f_made_later(struct f_call *call, int *newcomm);
+
 /* After the call, and also if it was not made. */
 void f_call_done(struct f_call *call);
 /* The same for a call that gave a request, if rc is MPI_SUCCESS. */

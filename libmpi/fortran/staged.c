@@ -10,6 +10,8 @@ struct f_stage {
 	struct f_section section;
 	char *copy;
 	char *before; /* what was copied in; NULL: the call only reads */
+	int *newcomm; /* or a handle that is there when the call is complete */
+	MPI_Comm made;
 	/* In the first of a call with a request. */
 	struct f_stage *next_later;
 	int request;
@@ -39,6 +41,8 @@ copy_out_staged(const struct f_stage *s)
 {
 	size_t n = s->section.element;
 
+	if (s->newcomm)
+		*s->newcomm = MPI_Comm_toint(s->made);
 	for (MPI_Count i = 0; s->before && i < s->section.elements; i++) {
 		const char *now = s->copy + (size_t)i * n, *was = s->before + (size_t)i * n;
 		char *to = s->section.base + f_offset_of(&s->section, i);
@@ -88,6 +92,20 @@ f_staged(struct f_call *call, const CFI_cdesc_t *d, bool only_read)
 	s->next = call->stages;
 	call->stages = s;
 	return s->copy;
+}
+
+MPI_Comm *
+f_made_later(struct f_call *call, int *newcomm)
+{
+	struct f_stage *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->newcomm = newcomm;
+	s->made = MPI_COMM_NULL;
+	s->next = call->stages;
+	call->stages = s;
+	return &s->made;
 }
 
 /* ---- calls -------------------------------------------------------------------------- */

@@ -193,7 +193,7 @@ struct agreement {
 };
 
 static uint32_t
-first_of(const struct lmpi_group *g)
+lowest_of(const struct lmpi_group *g)
 {
 	uint32_t first = g->world[0];
 
@@ -207,7 +207,7 @@ first_of(const struct lmpi_group *g)
 static int
 own_side(const struct lmpi_comm *c)
 {
-	return c->remote != NULL && lmpi_proc_before(first_of(c->remote), first_of(c->group));
+	return c->remote != NULL && lmpi_proc_before(lowest_of(c->remote), lowest_of(c->group));
 }
 
 /* Those of g that have not failed; NULL: no memory. */

@@ -80,7 +80,7 @@ post_frame(void *user, uint32_t to, const void *frame, size_t len)
 }
 
 static struct ft_name
-tell_name(void *user, uint32_t rank)
+tell_card_name(void *user, uint32_t rank)
 {
 	const struct lmpi_proc *p = &lmpi_world.proc[rank];
 
@@ -89,7 +89,7 @@ tell_name(void *user, uint32_t rank)
 }
 
 static uint32_t
-find_name(void *user, struct ft_name name)
+find_process(void *user, struct ft_name name)
 {
 	(void)user;
 	return lmpi_proc_find(name.job, name.number);
@@ -247,8 +247,8 @@ push_frames(void)
 int
 lmpi_survive_start(void)
 {
-	static const struct ft_ops ops = {post_frame, lose_rank, void_context,
-					  end_waiter, tell_name, find_name};
+	static const struct ft_ops ops = {post_frame, lose_rank,      void_context,
+					  end_waiter, tell_card_name, find_process};
 	static const struct ft_memory memory = {allot_memory, return_memory, NULL};
 
 	uint32_t most = eng.slots_max > eng.size ? eng.slots_max : eng.size;

@@ -1,5 +1,6 @@
 /* Frames of lib/ft: bytes from anybody, to a process in the midst of agreements and revocations.
- * Two of the others are of another job.  Input: records of a choice, a sender, a length and so many bytes. */
+ * Two of the others are of another job.  Input: records of a choice, a sender, a length and so many
+ * bytes. */
 #include "ft/ft.h"
 
 #include "base/assert.h"
@@ -58,14 +59,14 @@ on_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 }
 
 static struct ft_name
-tell_name(void *user, uint32_t rank)
+put_name(void *user, uint32_t rank)
 {
 	(void)user;
 	return rank < OWN ? (struct ft_name){7, rank} : (struct ft_name){1, rank - OWN};
 }
 
 static uint32_t
-find_name(void *user, struct ft_name name)
+match_name(void *user, struct ft_name name)
 {
 	(void)user;
 	if (name.job == 7 && name.number < OWN)
@@ -76,8 +77,8 @@ find_name(void *user, struct ft_name name)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ft_ops ops = {send_frame, on_rank,	 on_context,
-					  on_agreed,  tell_name, find_name};
+	static const struct ft_ops ops = {send_frame, on_rank,	on_context,
+					  on_agreed,  put_name, match_name};
 	static const uint32_t all[SIZE] = {3, 4, 0, 1, 2}; /* by names */
 	uint32_t ended = 0, begun = 0;
 	struct ft_memory memory = {.get = get, .put = put};

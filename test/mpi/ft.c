@@ -188,16 +188,33 @@ files_after_death(void)
 
 /* Collective calls are over in all processes, also in those that wait for the living: here for
  * rank 0, which stays away.  One of them was begun before the death. */
+static MPI_Comm begun;
+static MPI_Request begun_call[2];
+
 static void
-collectives_after_death(MPI_Comm begun, MPI_Request r[2])
+begin_collectives(void)
+{
+	static char big[1 << 20];
+	static int small;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &begun);
+	MPI_Comm_set_errhandler(begun, MPI_ERRORS_RETURN);
+	if (check_rank == 0)
+		return;
+	MPI_Ibcast(&small, 1, MPI_INT, 0, begun, &begun_call[0]);
+	MPI_Ibcast(big, sizeof big, MPI_CHAR, 0, begun, &begun_call[1]);
+}
+
+static void
+collectives_after_death(void)
 {
 	int x = 0;
 
 	if (check_rank == 0)
 		return;
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Bcast(&x, 1, MPI_INT, 0, begun));
-	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r[0], MPI_STATUS_IGNORE));
-	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r[1], MPI_STATUS_IGNORE));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&begun_call[0], MPI_STATUS_IGNORE));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&begun_call[1], MPI_STATUS_IGNORE));
 	CHECK(check_class(MPI_Bcast(&x, 1, MPI_INT, 0, begun)) == MPIX_ERR_PROC_FAILED);
 }
 
@@ -207,25 +224,18 @@ after_death(void)
 {
 	int dead = check_size - 1, x = 1, y = 0, n, flag, rc;
 	MPI_Comm world = MPI_COMM_WORLD, less;
-	MPI_Request any, r, bcast[2];
+	MPI_Request any, r;
 	MPI_Status st;
 	MPI_Group g;
-	static char big[1 << 20];
-	MPI_Comm begun;
 
-	MPI_Comm_dup(world, &begun);
-	MPI_Comm_set_errhandler(begun, MPI_ERRORS_RETURN);
-	if (check_rank != 0) {
-		MPI_Ibcast(&y, 1, MPI_INT, 0, begun, &bcast[0]);
-		MPI_Ibcast(big, sizeof big, MPI_CHAR, 0, begun, &bcast[1]);
-	}
+	begin_collectives();
 	MPI_Irecv(&y, 1, MPI_INT, MPI_ANY_SOURCE, 5, world, &any);
 	MPI_Irecv(&x, 1, MPI_INT, dead, 6, world, &r);
 	share();
 	MPI_Barrier(world);
 	if (check_rank == dead)
 		raise(SIGKILL);
-	collectives_after_death(begun, bcast);
+	collectives_after_death();
 	MPI_Comm_free(&begun);
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r, &st));
 	windows_after_death();

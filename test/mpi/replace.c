@@ -26,7 +26,7 @@ with_new(MPI_Comm comm, const char *program, int n)
 
 /* All of both jobs; rank 0 gets a sum, revokes, and shrinks with the others. */
 static MPI_Comm
-together(MPI_Comm all)
+work_together(MPI_Comm all)
 {
 	int rank, n, flag, x = 1, sum = 0;
 	MPI_Comm next;
@@ -57,7 +57,7 @@ as_new(MPI_Comm parent)
 	CHECK(MPIX_Comm_agree(parent, &flag) == MPI_SUCCESS && flag == 6);
 	CHECK(MPI_Intercomm_merge(parent, 1, &all) == MPI_SUCCESS);
 	MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
-	all = together(all);
+	all = work_together(all);
 	MPI_Recv(&x, 1, MPI_INT, 0, 1, all, MPI_STATUS_IGNORE);
 	raise(SIGKILL);
 }
@@ -104,7 +104,7 @@ main(int argc, char **argv)
 	while (MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS)
 		;
 	CHECK(MPIX_Comm_shrink(MPI_COMM_WORLD, &less) == MPI_SUCCESS);
-	all = together(with_new(less, argv[0], 1));
+	all = work_together(with_new(less, argv[0], 1));
 	MPI_Comm_rank(all, &rank);
 	if (rank == 0)
 		MPI_Send(&x, 1, MPI_INT, check_size - 1, 1, all);

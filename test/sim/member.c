@@ -142,7 +142,8 @@ note_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 	v->agreed(n, seq);
 }
 
-static const struct ft_ops ft_calls = {mail_ft_frame, lose_failed, mark_revoked, note_agreed, NULL, NULL};
+static const struct ft_ops ft_calls = {mail_ft_frame, lose_failed, mark_revoked,
+				       note_agreed,   NULL,	   NULL};
 
 void
 member_agree(struct enode *n)

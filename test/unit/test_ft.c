@@ -1,7 +1,7 @@
 /* Processes of lib/ft that send each other frames in memory: in order from one to another, as
  * late as may be.  They revoke, agree several times and die, at every step there is or at random;
  * what the dead have sent arrives until their death is known.  All of one job, or of two that are
- * connected: there each notices the death of the next one only. */
+ * connected: there each notices_death the death of the next one only. */
 #include "cmocka_all.h"
 #include "ft/ft.h"
 
@@ -41,7 +41,8 @@ struct process {
 
 static struct world {
 	struct base_prng rnd;
-	uint32_t n, first, steps, dead; /* first: processes of the first job; the others are the second */
+	uint32_t n, first, steps,
+		dead; /* first: processes of the first job; the others are the second */
 	struct process proc[PROCS];
 	struct line line[PROCS][PROCS];
 	uint32_t began[AGREEMENTS]; /* bits of ranks */
@@ -65,7 +66,7 @@ own_size(uint32_t me)
 
 /* What process me calls process g, and back. */
 static uint32_t
-number_at(uint32_t me, uint32_t g)
+number_for(uint32_t me, uint32_t g)
 {
 	bool same = (me < w.first) == (g < w.first);
 
@@ -77,8 +78,7 @@ whom(uint32_t me, uint32_t number)
 {
 	bool second = (me < w.first) == (number >= own_size(me));
 
-	return (number < own_size(me) ? number : number - own_size(me)) +
-	       (second ? w.first : 0);
+	return (number < own_size(me) ? number : number - own_size(me)) + (second ? w.first : 0);
 }
 
 /* All, by rising names, as me calls them. */
@@ -88,7 +88,7 @@ everybody(uint32_t me)
 	static uint32_t all[PROCS];
 
 	for (uint32_t i = 0; i < w.n; i++)
-		all[i] = number_at(me, (i + w.first) % w.n);
+		all[i] = number_for(me, (i + w.first) % w.n);
 	return all;
 }
 
@@ -208,7 +208,7 @@ on_agreed(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
 }
 
 static struct ft_name
-tell_name(void *user, uint32_t number)
+frame_name(void *user, uint32_t number)
 {
 	const struct process *p = user;
 
@@ -216,18 +216,18 @@ tell_name(void *user, uint32_t number)
 }
 
 static uint32_t
-find_name(void *user, struct ft_name name)
+seek_name(void *user, struct ft_name name)
 {
 	const struct process *p = user;
 
 	for (uint32_t g = 0; g < w.n; g++)
 		if (name_at(g).job == name.job && name_at(g).number == name.number)
-			return number_at(p->rank, g);
+			return number_for(p->rank, g);
 	return UINT32_MAX;
 }
 
-static const struct ft_ops ops = {send_frame, on_failed, on_revoked,
-				  on_agreed,  tell_name, find_name};
+static const struct ft_ops ops = {send_frame, on_failed,  on_revoked,
+				  on_agreed,  frame_name, seek_name};
 
 static void
 make_world(uint32_t n, uint32_t first, uint64_t seed)
@@ -238,7 +238,7 @@ make_world(uint32_t n, uint32_t first, uint64_t seed)
 	w.first = first;
 	for (uint32_t r = 0; r < n; r++) {
 		w.proc[r].rank = r;
-		w.proc[r].f = ft_new(number_at(r, r), own_size(r), &ops, &w.proc[r], &memory);
+		w.proc[r].f = ft_new(number_for(r, r), own_size(r), &ops, &w.proc[r], &memory);
 	}
 	for (uint32_t r = 0; r < n && first < n; r++) {
 		ft_grow(w.proc[r].f, n);
@@ -248,7 +248,7 @@ make_world(uint32_t n, uint32_t first, uint64_t seed)
 
 /* All between them in the ring have failed, as far as a knows. */
 static bool
-notices(uint32_t a, uint32_t b)
+notices_death(uint32_t a, uint32_t b)
 {
 	uint32_t g = (a + 1) % w.n;
 
@@ -295,7 +295,7 @@ deliver(uint32_t from, uint32_t to)
 	memcpy(frame, l->frame[l->first], len);
 	l->first = (l->first + 1) % LINE;
 	l->n--;
-	assert_true(ft_on_frame(w.proc[to].f, number_at(to, from), frame, len));
+	assert_true(ft_on_frame(w.proc[to].f, number_for(to, from), frame, len));
 }
 
 /* One thing happens; false: there is nothing left.  late: the detector is slow. */
@@ -316,14 +316,14 @@ step(bool late)
 	for (uint32_t a = 0; a < w.n && (!late || n == 0); a++)
 		for (uint32_t b = 0; b < w.n; b++)
 			if (!w.proc[a].dead && (w.dead & ~w.proc[a].knows) >> b & 1 &&
-			    notices(a, b))
+			    notices_death(a, b))
 				doable[n][0] = PROCS + b, doable[n++][1] = a;
 	if (n == 0)
 		return false;
 	uint32_t i = draw(n), what = doable[i][0], who = doable[i][1];
 	w.steps++;
 	if (what >= PROCS)
-		ft_failed(w.proc[who].f, number_at(who, what - PROCS));
+		ft_failed(w.proc[who].f, number_for(who, what - PROCS));
 	else if (what != who)
 		deliver(what, who);
 	else
@@ -336,7 +336,8 @@ step(bool late)
 
 /* Everything comes to an end; returns the steps. */
 static uint32_t
-run(uint32_t n, uint32_t first, uint64_t seed, const uint32_t at[2], const uint32_t who[2], bool late)
+run(uint32_t n, uint32_t first, uint64_t seed, const uint32_t at[2], const uint32_t who[2],
+    bool late)
 {
 	make_world(n, first, seed);
 	uint32_t revoker = draw(n), revoke_at = draw(30);
