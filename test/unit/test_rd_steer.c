@@ -188,24 +188,35 @@ no_buffer_for_the_copy_is_counted(void **state)
 	rte_pktmbuf_free_bulk(all, n);
 }
 
+/* A frame of len bytes, of which told are passed on. */
+static void
+all_learn(uint32_t len, uint32_t told)
+{
+	struct rd_worker *from = worker[0];
+	struct rte_mbuf *m = frame(0, RD_LEG_PRIVATE, 0x77, (uint16_t)len);
+
+	rd_steer_tell(from, &from->leg[RD_LEG_PRIVATE], m);
+	for (uint32_t i = 1; i < N; i++) {
+		assert_int_equal(rd_steer_in(worker[i], take), 1);
+		assert_int_equal(taken.m->pkt_len, told);
+		assert_memory_equal(rte_pktmbuf_mtod(taken.m, void *), rte_pktmbuf_mtod(m, void *),
+				    told);
+		assert_ptr_equal(taken.leg, &worker[i]->leg[RD_LEG_PRIVATE]);
+	}
+	rte_pktmbuf_free(m);
+}
+
 static void
 all_others_learn(void **state)
 {
 	struct rd_worker *from = worker[0];
-	struct rte_mbuf *m = frame(0, RD_LEG_PRIVATE, 0x77, 60);
+
 	(void)state;
-	rd_steer_tell(from, &from->leg[RD_LEG_PRIVATE], m);
+	all_learn(60, 60);
 	assert_int_equal(from->leg[RD_LEG_PRIVATE].count.steer_told, N - 1);
 	assert_int_equal(from->leg[RD_LEG_PRIVATE].count.steered, 0);
 	assert_int_equal(from->wake_workers, 6);
-	for (uint32_t i = 1; i < N; i++) {
-		assert_int_equal(rd_steer_in(worker[i], take), 1);
-		assert_int_equal(taken.m->pkt_len, RD_ARP_FRAME);
-		assert_memory_equal(rte_pktmbuf_mtod(taken.m, void *), rte_pktmbuf_mtod(m, void *),
-				    RD_ARP_FRAME);
-		assert_ptr_equal(taken.leg, &worker[i]->leg[RD_LEG_PRIVATE]);
-	}
-	rte_pktmbuf_free(m);
+	all_learn(400, 256);
 }
 
 static void
