@@ -1,6 +1,6 @@
 /* MP_tune: the tuner of lib/tune over a path.  The lower rank leads: it orders a turn, sends a
- * burst and gets 4 bytes back, as mmp-perf's bursts do; then both have the same settings.  All of it is in the stream of barriers, so
- * receives of the program never see it. */
+ * burst and gets 4 bytes back, as mmp-perf's bursts do; then both have the same settings.  All of
+ * it is in the stream of barriers, so receives of the program never see it. */
 #include "private.h"
 
 #include "driver/tune_file.h"
@@ -186,8 +186,7 @@ rates(struct session *s, struct order *o, uint64_t pass_ns)
 		o->what = i & 1 ? BARE : TURN;
 		if (lead_tuning(s, o, &ns))
 			return -1;
-		rate[i & 1][i / 2] =
-			(uint64_t)((double)(o->passes * o->bytes) * 1e9 / (double)ns);
+		rate[i & 1][i / 2] = (uint64_t)((double)(o->passes * o->bytes) * 1e9 / (double)ns);
 	}
 	for (uint32_t k = 0; k < 2; k++)
 		qsort(rate[k], RATES, sizeof rate[k][0], by_value);

@@ -56,8 +56,7 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	c.early_packets = 128;
 	r->sock = datagram_open_with(&c);
 	if (!r->sock)
-		return spx_say(why, "no socket for messages at %s: %s", c.ip,
-				  datagram_error(NULL));
+		return spx_say(why, "no socket for messages at %s: %s", c.ip, datagram_error(NULL));
 	_Static_assert(DATAGRAM_ADDRESS_MAX <= SPX_ADDRESS_MAX, "an address fits");
 	if (datagram_address(r->sock, address) != 0)
 		return spx_say(why, "no address: %s", datagram_error(r->sock));

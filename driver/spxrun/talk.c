@@ -168,7 +168,7 @@ spxrun_talk_begin(struct spxrun *r, char *why)
 	r->conf = f.conf;
 	if (!make_view_tables(r))
 		return spx_say(why, "no memory for %u processes and windows of %u",
-				  r->conf.procs_max, r->conf.window_max);
+			       r->conf.procs_max, r->conf.window_max);
 	r->x = spx_new(r->x_memory, &r->conf, &r->ops, r, &r->memory, spxrun_now_ns());
 	bool ok = spxrun_net_open(r, &f, why);
 	drop_feed_frame(r, len);

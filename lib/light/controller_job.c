@@ -21,9 +21,9 @@ light_controller_job_init(struct light_controller *c, struct job *j, uint64_t ke
 	memset(j->agent, 0xff, sizeof j->agent);
 	memset(j->port_of, 0xff, sizeof j->port_of);
 	j->slots = (struct circ_slots){.nodes = LIGHT_CLIENTS,
-				     .stride = LIGHT_SLOTS_MAX,
-				     .ports = j->ports,
-				     .slot = j->slot};
+				       .stride = LIGHT_SLOTS_MAX,
+				       .ports = j->ports,
+				       .slot = j->slot};
 	circ_slots_clear(&j->slots);
 	j->fabric = (struct circ_fabric){.m = c->m,
 					 .slots = &j->slots,

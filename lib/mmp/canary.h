@@ -1,5 +1,6 @@
 /* canary.h - bugs planted on purpose in lib/mmp, for the simulator to catch: as
- * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same reason. */
+ * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
+ * reason. */
 #ifndef MMP_CANARY_H
 #define MMP_CANARY_H
 

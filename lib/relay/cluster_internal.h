@@ -35,7 +35,7 @@ struct cluster_job {
 	/* Member. */
 	uint32_t primary; /* who gave it last */
 	bool orphan;	  /* that one is not the primary, or its channel is down */
-	bool tolerant; /* it survives deaths */
+	bool tolerant;	  /* it survives deaths */
 	bool widowed;	  /* the primary has forgotten that it was: an orphan to the end */
 	bool refused;	  /* a worker did; it goes when all have answered */
 	bool took_labels; /* of our space, an earlier run of ours was its primary */

@@ -34,8 +34,8 @@ enum proc_flag {
 	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
 	PROC_TELL_DEAD = 256,
 	PROC_TELL_ALL = PROC_TELL_RELAYS | PROC_TELL_WAYS | PROC_TELL_DEAD,
-	PROC_DEAD = 512,  /* it has failed, and its job goes on: also PROC_LEFT */
-	PROC_SAID = 1024, /* a relay says so, and no process yet that the job survives that */
+	PROC_DEAD = 512,    /* it has failed, and its job goes on: also PROC_LEFT */
+	PROC_SAID = 1024,   /* a relay says so, and no process yet that the job survives that */
 	PROC_ABSENT = 2048, /* local, has not come in time, and nothing listens where it was */
 };
 

@@ -103,7 +103,8 @@ relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_
 	uint32_t relays = relay_deal_takers(nown, s->conf.nmembers);
 	uint32_t m = relay_deal_owner(n, relays, i);
 	const struct relay_member *r = &s->conf.member[m];
-	uint32_t shards = relay_deal_takers(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
+	uint32_t shards =
+		relay_deal_takers(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = relay_deal_owner(relay_deal_count(n, relays, m), shards,
 					  i - relay_deal_first(n, relays, m));
 	struct impi_hostid id = {

@@ -54,8 +54,8 @@ struct relayset {
 	bool connected, closing;
 	bool survives, untold;		     /* untold: a relay is */
 	struct relayset_survivors survivors; /* if it survives */
-	uint64_t none_ns;	     /* so long there has been no relay */
-	uint64_t look_ns, looked_ns; /* after the relays: next and last time */
+	uint64_t none_ns;		     /* so long there has been no relay */
+	uint64_t look_ns, looked_ns;	     /* after the relays: next and last time */
 };
 
 /* The weight that relay i should have in g, or: */

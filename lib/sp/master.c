@@ -480,8 +480,7 @@ plan_roles(struct sp_node *n)
 	struct sp_master *m = &n->master;
 
 	for (uint32_t r = 0; r < m->plan->l.roles; r++) {
-		if (m->plan->role[r] != SP_NONE ||
-		    (m->plan->off >> sp_role_pool(m->plan, r) & 1)) {
+		if (m->plan->role[r] != SP_NONE || (m->plan->off >> sp_role_pool(m->plan, r) & 1)) {
 			m->waits[r] = false;
 			continue;
 		}

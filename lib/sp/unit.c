@@ -481,8 +481,7 @@ sp_node_ask(struct sp_node *n, enum sp_op_kind kind, uint8_t index, uint32_t a, 
 	}
 	if (u->nask == SP_ASKS_MAX)
 		return false;
-	u->ask[u->nask++] =
-		(struct sp_ask){{(uint8_t)kind, index, a, b}, n->now_ns + SP_ASK_NS};
+	u->ask[u->nask++] = (struct sp_ask){{(uint8_t)kind, index, a, b}, n->now_ns + SP_ASK_NS};
 	u->beat_ns = n->now_ns;
 	return true;
 }

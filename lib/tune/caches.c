@@ -41,9 +41,9 @@ tune_believed(const struct tune_caches *c, enum tune_value i, uint64_t *least, u
 		uint64_t least, most;
 	} of[] = {
 		/* Shorter ones ask, or go by a system call, though a copy within the nearest cache
-		 * takes less than either on any machine: between CPUs that are near.  For those that
-		 * are far libmpi sees it while it runs (libmpi/engine/distance.h).  The bounds are
-		 * where a guess costs a fifth at most: measured, doc/tuning.md. */
+		 * takes less than either on any machine: between CPUs that are near.  For those
+		 * that are far libmpi sees it while it runs (libmpi/engine/distance.h).  The bounds
+		 * are where a guess costs a fifth at most: measured, doc/tuning.md. */
 		{TUNE_EAGER_NODE, near / 8 * 3, UINT64_MAX},
 		{TUNE_EAGER_WIDE, near, UINT64_MAX},
 		{TUNE_EAGER_NET, near / 2 * 3, UINT64_MAX},

@@ -1,8 +1,8 @@
 /* libmpi/calls/bsend.h - the buffers of buffered mode.
  *
  * A buffer belongs to a communicator, to a session or to the process; the first of them
- * that has one is used (MPI-4.1).  Messages are cut from it first-fit; the bookkeeping of each lies in
- * front of it inside the buffer and fits in MPI_BSEND_OVERHEAD. */
+ * that has one is used (MPI-4.1).  Messages are cut from it first-fit; the bookkeeping of each lies
+ * in front of it inside the buffer and fits in MPI_BSEND_OVERHEAD. */
 #ifndef LMPI_BSEND_H
 #define LMPI_BSEND_H
 

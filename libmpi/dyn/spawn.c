@@ -303,8 +303,9 @@ lmpi_parent_meet(void)
 		return MPI_SUCCESS;
 	rc = lmpi_meet_others(lmpi_comm_world, 0, LMPI_MEET_CONNECT, port, START_S, &parent);
 	if (rc)
-		return lmpi_error(rc, "who has started this job (LIBMPI_PARENT_PORT) is not there: "
-				      "%s",
+		return lmpi_error(rc,
+				  "who has started this job (LIBMPI_PARENT_PORT) is not there: "
+				  "%s",
 				  lmpi_error_text(rc));
 	snprintf(parent->name, sizeof(parent->name), "MPI_COMM_PARENT");
 	return MPI_SUCCESS;

@@ -67,8 +67,8 @@ struct lmpi_world {
 	int tag_ub;
 	int coll_xsize, coll_maxlinear; /* IMPI_C_COLL_*: as agreed, defaults filled in */
 	int universe_size, appnum;
-	uint32_t piece;			   /* coll_args.piece, the same on the whole node */
-	bool any_foreign;		   /* some client is foreign */
+	uint32_t piece;	  /* coll_args.piece, the same on the whole node */
+	bool any_foreign; /* some client is foreign */
 	bool hides_nodes; /* other jobs do not hear on which nodes this one's processes are */
 	const struct lmpi_client *clients; /* [nclients] */
 	const struct lmpi_proc *proc;	   /* [slots] */
@@ -185,7 +185,8 @@ void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct f
 void lmpi_meet(void);
 /* Those of this process's client; once. */
 void lmpi_meet_client(void);
-/* All members that live do, in the order in which they call.  Has one of them failed?   The same answer for all. */
+/* All members that live do, in the order in which they call.  Has one of them failed?   The same
+ * answer for all. */
 bool lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n);
 
 /* One turn of the progress loop; true if something moved. */

@@ -209,7 +209,8 @@ listen_daemon(void *arg)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n <= 0) {
-			fprintf(stderr, "libmpi: mpispd of this node is gone; so is this process\n");
+			fprintf(stderr,
+				"libmpi: mpispd of this node is gone; so is this process\n");
 			_exit(1);
 		}
 		hear_said(bytes, (size_t)n);
@@ -275,10 +276,10 @@ sp_put(const char *key, const void *data, size_t len)
 		return LMPI_ERR_OTHER;
 	}
 	say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_CARD,
-				    .epoch = g.now.epoch,
-				    .role = g.now.mine,
-				    .body = data,
-				    .n = (uint32_t)len});
+					      .epoch = g.now.epoch,
+					      .role = g.now.mine,
+					      .body = data,
+					      .n = (uint32_t)len});
 	return LMPI_OK;
 }
 
@@ -371,7 +372,8 @@ find_socket(void)
 		return -1;
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) != 0 || type != SOCK_SEQPACKET) {
 		fprintf(stderr,
-			"libmpi: " SP_CLIENT_ENV "=%s is no socket of mpispd here: a wrapper closed "
+			"libmpi: " SP_CLIENT_ENV
+			"=%s is no socket of mpispd here: a wrapper closed "
 			"it, or the variable comes from elsewhere; unset it to run alone\n",
 			text);
 		return -1;
@@ -418,7 +420,8 @@ lmpi_epoch_join(void)
 			return LMPI_ERR_NO_MEM;
 		}
 		lmpi_launcher = &launcher;
-		say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_HELLO, .number = (uint32_t)getpid()});
+		say_to_daemon(&(struct sp_client_msg){.type = SP_CLIENT_HELLO,
+						      .number = (uint32_t)getpid()});
 	}
 	pthread_mutex_lock(&g.lock);
 	while (!g.welcome || g.newest.epoch <= g.left_epoch || g.newest.mine == SP_CLIENT_NONE)

@@ -109,7 +109,7 @@ void
 lmpi_ft_init(void)
 {
 	static const struct lmpi_comms comms = {find_member, has_new_failure, goes_with,
-					 lose_member};
+						lose_member};
 
 	lmpi_survive(&comms);
 }
@@ -296,7 +296,8 @@ begin_agreement(struct agreement *a)
 		return lack_memory();
 	}
 	for (uint32_t i = 0; i < all && acked_n < c->acked; i++) {
-		const uint32_t *at = bsearch(&world[i], member, n, sizeof(*member), lmpi_proc_order);
+		const uint32_t *at =
+			bsearch(&world[i], member, n, sizeof(*member), lmpi_proc_order);
 		if (at) {
 			acked[at - member] = true;
 			acked_n++;

@@ -145,7 +145,7 @@ struct lmpi_file {
 	struct lmpi_io_hints hints;
 	uint64_t *node; /* [comm size] equal numbers: the same node */
 	uint64_t token; /* for names of files beside this one */
-	int *agg; /* [aggs] ranks that do the I/O of collectives */
+	int *agg;	/* [aggs] ranks that do the I/O of collectives */
 	int aggs;
 	struct lmpi_view view;
 	int64_t pos;	      /* individual pointer: stream bytes */

@@ -95,8 +95,8 @@ extern struct lmpi_group *lmpi_group_empty;
 
 /* Make MPI_COMM_WORLD and MPI_COMM_SELF; an MPI error class. */
 int lmpi_comm_init(void);
-/* The processes are others (engine/epoch.h): MPI_COMM_WORLD as it was in the beginning, but for what
- * the program hung on it; all others but MPI_COMM_SELF are void.  An error code. */
+/* The processes are others (engine/epoch.h): MPI_COMM_WORLD as it was in the beginning, but for
+ * what the program hung on it; all others but MPI_COMM_SELF are void.  An error code. */
 int lmpi_comm_renew(void);
 void lmpi_comm_fini(void);
 

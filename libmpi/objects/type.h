@@ -108,7 +108,7 @@ struct lmpi_type {
 	bool committed;
 	uint8_t sticky; /* LMPI_MARK_*: ends set by a component, which count alone */
 	int align;	/* strictest of the basic types */
-	int64_t size; /* = rep[LMPI_REP_NATIVE].size */
+	int64_t size;	/* = rep[LMPI_REP_NATIVE].size */
 	int64_t lb, ub;
 	int64_t true_lb, true_ub;
 	int64_t elements; /* basic elements in one */

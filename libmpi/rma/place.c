@@ -88,9 +88,8 @@ hold_place(struct rma_ctl *ctl)
 	const uint32_t mine = 1 + lmpi_world.rank;
 	uint32_t holder = 0;
 
-	for (unsigned n = 1;
-	     !atomic_compare_exchange_weak_explicit(&ctl->busy, &holder, mine, memory_order_acquire,
-						    memory_order_relaxed);
+	for (unsigned n = 1; !atomic_compare_exchange_weak_explicit(
+		     &ctl->busy, &holder, mine, memory_order_acquire, memory_order_relaxed);
 	     n++) {
 		if (n % 64 == 0)
 			sched_yield();

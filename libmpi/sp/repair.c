@@ -30,7 +30,8 @@ code_of_epoch(const struct lmpi_call *call, int code)
 			  lmpi_sp_self()->cluster);
 }
 
-/* in_flight drop: the program need not know.  What was under way is over, as if it had gone well. */
+/* in_flight drop: the program need not know.  What was under way is over, as if it had gone well.
+ */
 static int
 go_on(void)
 {

@@ -85,7 +85,8 @@ int
 lmpi_engine_fini(void)
 {
 	lmpi_wait_for(engine_drained, NULL);
-	/* Relays take the job from all of a client when the process with its server channel ends. */
+	/* Relays take the job from all of a client when the process with its server channel ends.
+	 */
 	if (lmpi_survives() && lmpi_world.nclients > 1) {
 		lmpi_meet_client();
 		lmpi_wait_for(engine_drained, NULL);

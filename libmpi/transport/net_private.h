@@ -53,7 +53,7 @@ extern struct lmpi_net_state lmpi_net;
 extern const struct suci_lane_ops lmpi_net_ops;
 /* Open the lane pair to peer unless it is there, over path, or to a remote process over the
  * relays.  false: job failing. */
-/* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*.  The
+/* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*. The
  * pool is not asked. */
 int lmpi_net_open_path(uint32_t world);
 /* What the hello of a path between that process and this one proves, to whoever has that label. */

@@ -373,7 +373,7 @@ eager_shm(struct lmpi_engine *e, const struct lmpi_peer *peer)
 	if (!near.on || near.eager_max <= peer->eager_max)
 		return peer->eager_max;
 	return near.of_other.far && ++near.asked % FAR_EVERY != 0 ? peer->eager_max
-								   : near.eager_max;
+								  : near.eager_max;
 }
 
 bool

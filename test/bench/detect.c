@@ -1,7 +1,7 @@
 /* How long until all know of a death: detect FILE, under mpirun --keep-going.
  *
- * The highest rank notes the time in FILE and kills itself; all others wait for a message of it, and
- * note when that fails.  Then the next one, until one is left.  Rank 0 prints a line for each
+ * The highest rank notes the time in FILE and kills itself; all others wait for a message of it,
+ * and note when that fails.  Then the next one, until one is left.  Rank 0 prints a line for each
  * death: living ranks, us until the first and until the last of them knew. */
 #include <fcntl.h>
 #include <mpi-ext.h>
@@ -52,7 +52,8 @@ main(int argc, char **argv)
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	MPI_Comm_size(comm, &size);
 	fd = argc > 1 ? open(argv[1], O_RDWR) : -1;
-	volatile int64_t *died = mmap(NULL, sizeof(*died), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	volatile int64_t *died =
+		mmap(NULL, sizeof(*died), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (died == MAP_FAILED) {
 		fprintf(stderr, "detect FILE: a file of 8 bytes or more\n");
 		MPI_Abort(comm, 2);

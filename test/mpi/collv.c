@@ -179,7 +179,7 @@ on_top(void)
 		counts[i] = N - 10000 * (i % 10);
 	for (int way = 0; way < 3; way++) { /* all at 0; the last later; falling */
 		for (int i = 0; i < check_size; i++)
-			displs[i] = way == 0 ? 0
+			displs[i] = way == 0   ? 0
 				    : way == 1 ? (i == check_size - 1) * 1000
 					       : (check_size - 1 - i) * 10;
 		MPI_Allgatherv(mine, counts[check_rank], MPI_CHAR, all, counts, displs, MPI_CHAR,
@@ -215,8 +215,8 @@ any_start(void)
 			MPI_Start(&r[(k + check_rank + turn) % K]);
 		MPI_Waitall(K, r, MPI_STATUSES_IGNORE);
 		for (int k = 0; k < 2; k++) {
-			CHECK(sum[k] == check_size * (check_size - 1) / 2 +
-						check_size * (10 * k + turn));
+			CHECK(sum[k] ==
+			      check_size * (check_size - 1) / 2 + check_size * (10 * k + turn));
 			CHECK(root[k] == 70 + k + turn);
 		}
 	}

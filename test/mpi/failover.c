@@ -1,7 +1,7 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
- * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS [STALL_MS]]]]; it ends when the time is
- * over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause between rounds,
- * in MPI now and then as a program that overlaps is.
+ * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS [STALL_MS]]]]; it ends when
+ * the time is over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause
+ * between rounds, in MPI now and then as a program that overlaps is.
  *
  * Each round: small messages to and fro between partners of different halves, an
  * alltoall, every fourth round a block of BYTES (1 MB) both ways at once.  What is sent is a

@@ -154,8 +154,8 @@ windows_after_death(void)
 	rc = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, s.locked);
 	CHECK(check_class(rc) == MPIX_ERR_PROC_FAILED);
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, s.locked));
-	WANT(MPIX_ERR_PROC_FAILED, MPI_Rget(&x, 1, MPI_INT, check_size - 1, 0, 1, MPI_INT,
-					    s.locked, &r));
+	WANT(MPIX_ERR_PROC_FAILED,
+	     MPI_Rget(&x, 1, MPI_INT, check_size - 1, 0, 1, MPI_INT, s.locked, &r));
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_lock_all(0, s.locked));
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_wait(s.posted));
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_fence(0, s.fenced));

@@ -29,11 +29,11 @@ struct enode {
 struct enodes {
 	struct world *w;
 	struct enode node[ENODES_MAX];
-	bool over;			 /* what fails now is no fault */
-	uint32_t dead, left;		 /* bits of ranks */
+	bool over;		    /* what fails now is no fault */
+	uint32_t dead, left;	    /* bits of ranks */
 	uint32_t apart[ENODES_MAX]; /* the same: whom nothing connects with this one any more */
-	uint32_t news;			 /* of deaths, on their way; a scenario may add its own */
-	struct enode *current;		 /* whose callbacks run */
+	uint32_t news;		    /* of deaths, on their way; a scenario may add its own */
+	struct enode *current;	    /* whose callbacks run */
 	void (*turned)(struct enode *n); /* after a turn; or NULL */
 	void (*lost)(struct enode *n, uint32_t dead);
 };

@@ -15,8 +15,9 @@
 struct guesser {
 	struct world *w;
 	struct base_prng prng;
-	uint64_t since_ns, said, refused, up; /* opens; answers that refused them; paths that came */
-	char told[SUCI_TEXT_MAX];	      /* the one text that he may hear */
+	uint64_t since_ns, said, refused,
+		up;		  /* opens; answers that refused them; paths that came */
+	char told[SUCI_TEXT_MAX]; /* the one text that he may hear */
 	uint32_t n;
 	struct guesser_host {
 		struct guesser *g;

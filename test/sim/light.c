@@ -370,7 +370,8 @@ job_step(struct lw_job *j)
 static bool
 tries_no_more(const struct light_world *w, uint32_t port)
 {
-	uint32_t tries = 3; /* a call may let go of one in the moment it fails: not told to the matrix */
+	uint32_t tries =
+		3; /* a call may let go of one in the moment it fails: not told to the matrix */
 	uint64_t pause_ns = 2 * BASE_S_NS;
 	for (uint64_t at_ns = pause_ns; at_ns <= w->now_ns; at_ns += pause_ns) {
 		tries++;

@@ -29,9 +29,9 @@
 #define NET_LIGHT    101
 #define LIGHTS_MAX   2 /* light ports of a relay */
 #define UDP_PORT     7000
-#define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
+#define LABEL_BASE   16	    /* of a process: LMPI_LABEL_BASE */
 #define OWN_TOKEN    0x4000 /* and its rank: of a process, as its cluster knows it */
-#define HEAD_BYTES   64 /* of a relayed block: an IMPI packet header */
+#define HEAD_BYTES   64	    /* of a relayed block: an IMPI packet header */
 #define NONE_U32     UINT32_MAX
 
 struct world;

@@ -58,9 +58,8 @@ try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *
 	return false;
 }
 
-static const struct lmpi_transport native = {.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
-					     .send = send_packet,
-					     .try_short = try_short};
+static const struct lmpi_transport native = {
+	.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS, .send = send_packet, .try_short = try_short};
 
 static void
 reach(struct proc *p, uint32_t slot, uint32_t who)

@@ -363,7 +363,8 @@ what_is_no_datagram_of_the_path_has_no_effect(void **state)
 {
 	struct rig *r = rig_new(&wide, 1024);
 	struct suci_segment seg;
-	uint8_t d[SUCI_PATH_HDR + SUCI_ACK_HDR] = {SUCI_VERSION << 4, SUCI_PF_BARE, 0, SUCI_ACK_HDR};
+	uint8_t d[SUCI_PATH_HDR + SUCI_ACK_HDR] = {SUCI_VERSION << 4, SUCI_PF_BARE, 0,
+						   SUCI_ACK_HDR};
 	uint64_t now = r->t->l.now_ns;
 	(void)state;
 	take_over(r);

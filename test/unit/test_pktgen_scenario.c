@@ -250,7 +250,8 @@ scripts_play_the_pcap(void **state)
 	double percent = bits / (double)s.count * (double)s.rate_pps / 100e6 * 100;
 	snprintf(want, sizeof want, "\nset 0 rate %.6f\n", percent);
 	assert_non_null(strstr(text[1], want));
-	snprintf(want, sizeof want, "\nset 0 count %u\nenable 0 pcap\nstart 0\n", (unsigned)s.count);
+	snprintf(want, sizeof want, "\nset 0 count %u\nenable 0 pcap\nstart 0\n",
+		 (unsigned)s.count);
 	assert_non_null(strstr(text[1], want));
 	snprintf(want, sizeof want, "(port, \"rate\", %.6f)\n", percent);
 	assert_non_null(strstr(text[2], want));

@@ -114,7 +114,8 @@ deaths_are(const struct relay *r, uint32_t path, uint32_t runs, uint32_t first, 
 	assert_int_equal(f->nnotes, runs);
 	if (!runs)
 		return;
-	assert_int_equal(relay_note_decode(f->note[f->nnotes - 1], f->note_len[f->nnotes - 1], &note), 0);
+	assert_int_equal(
+		relay_note_decode(f->note[f->nnotes - 1], f->note_len[f->nnotes - 1], &note), 0);
 	assert_int_equal(note.type, RELAY_NOTE_DEATH);
 	assert_int_equal(note.first, first);
 	assert_int_equal(note.count, count);

@@ -560,7 +560,8 @@ who_never_came_is_looked_for(void **state)
 			if (t == (cases[i].first == COMES_LATE ? 140 : 1) && cases[i].first)
 				first = connect_proc(r, &spec2, 0, 0);
 			if (t == 2 && cases[i].survives) {
-				struct relay_note n = {.type = RELAY_NOTE_DEATH, .label_base = BASE};
+				struct relay_note n = {.type = RELAY_NOTE_DEATH,
+						       .label_base = BASE};
 				uint8_t out[RELAY_NOTE_MAX];
 				relay_ops()->note(r->c, first, out, relay_note_encode(&n, out),
 						  r->ep.now);
@@ -593,18 +594,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(policies_pick),
-		cmocka_unit_test(custody_goes_over_the_other),
-		cmocka_unit_test(partition),
-		cmocka_unit_test(relays_are_told),
-		cmocka_unit_test(changes_are_told),
-		cmocka_unit_test(ranges_of_policies),
-		cmocka_unit_test(drains_by_halves),
-		cmocka_unit_test(lost_is_told_in_order),
-		cmocka_unit_test(leaving_is_no_end),
-		cmocka_unit_test(custody_goes_to_the_process),
-		cmocka_unit_test(cut_is_no_death),
-		cmocka_unit_test(who_never_came_is_looked_for),
+		cmocka_unit_test(policies_pick),     cmocka_unit_test(custody_goes_over_the_other),
+		cmocka_unit_test(partition),	     cmocka_unit_test(relays_are_told),
+		cmocka_unit_test(changes_are_told),  cmocka_unit_test(ranges_of_policies),
+		cmocka_unit_test(drains_by_halves),  cmocka_unit_test(lost_is_told_in_order),
+		cmocka_unit_test(leaving_is_no_end), cmocka_unit_test(custody_goes_to_the_process),
+		cmocka_unit_test(cut_is_no_death),   cmocka_unit_test(who_never_came_is_looked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,8 @@ guesses_over_workers(void **state)
 		uint64_t wrong = 0, of_one = 0;
 		bad.ip[15] ^= 0x40;
 		for (uint32_t k = 0; k < workers; k++) {
-			struct relay_core_conf conf = relay_conf_of_two(RELAY_POLICY_DEST, 4, BASE_S_NS);
+			struct relay_core_conf conf =
+				relay_conf_of_two(RELAY_POLICY_DEST, 4, BASE_S_NS);
 			conf.workers = workers;
 			struct relay *r = relay_new_conf(&conf);
 			add_job(r, spec2);

@@ -121,8 +121,8 @@ struct fake { /* a relay */
 	bool cut, refuses;
 	uint32_t path; /* to the process; UINT32_MAX: none */
 	uint32_t accepted;
-	char closed[SUCI_TEXT_MAX]; /* what the process said when it closed */
-	uint32_t lost[2];	    /* notes LOST: found, lost */
+	char closed[SUCI_TEXT_MAX];    /* what the process said when it closed */
+	uint32_t lost[2];	       /* notes LOST: found, lost */
 	uint32_t deaths, first, count; /* notes DEATH, and the last one's ranks */
 	uint32_t segments;
 };

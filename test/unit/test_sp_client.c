@@ -28,8 +28,12 @@ static void
 messages_come_back(void **state)
 {
 	static const uint8_t card[5] = "card";
-	struct sp_client_msg m = {.type = SP_CLIENT_WELCOME, .compute = 4, .in_flight = 2,
-				  .token = 77, .text = "filter", .unit = "n1"};
+	struct sp_client_msg m = {.type = SP_CLIENT_WELCOME,
+				  .compute = 4,
+				  .in_flight = 2,
+				  .token = 77,
+				  .text = "filter",
+				  .unit = "n1"};
 
 	(void)state;
 	struct sp_client_msg got = pass_client(&m, NULL);
@@ -39,8 +43,11 @@ messages_come_back(void **state)
 	assert_string_equal(got.text, "filter");
 	assert_string_equal(got.unit, "n1");
 
-	m = (struct sp_client_msg){.type = SP_CLIENT_CARD, .epoch = UINT64_C(1) << 40, .role = 3,
-				   .body = card, .n = sizeof card};
+	m = (struct sp_client_msg){.type = SP_CLIENT_CARD,
+				   .epoch = UINT64_C(1) << 40,
+				   .role = 3,
+				   .body = card,
+				   .n = sizeof card};
 	got = pass_client(&m, NULL);
 	assert_true(got.epoch == m.epoch && got.role == 3 && got.n == sizeof card);
 	assert_memory_equal(got.body, card, sizeof card);
@@ -57,7 +64,8 @@ static void
 an_epoch_has_roles(void **state)
 {
 	struct sp_role role[2] = {{.slot = 5, .takeovers = 1, .unit = 2}, {.slot = SP_CLIENT_NONE}};
-	struct sp_client_msg m = {.type = SP_CLIENT_EPOCH, .epoch = 1, .view = 8, .role = 1, .n = 2};
+	struct sp_client_msg m = {
+		.type = SP_CLIENT_EPOCH, .epoch = 1, .view = 8, .role = 1, .n = 2};
 
 	(void)state;
 	struct sp_client_msg got = pass_client(&m, role);

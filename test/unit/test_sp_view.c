@@ -134,8 +134,9 @@ pools_and_facts(void **state)
 	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, 1, 0}), SP_INVALID);
 	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, SP_POOLS_MAX, 0}), SP_INVALID);
 	assert_int_equal(APPLY(1, {SP_OP_JOIN, SP_POOLS_MAX, 0, 70}), SP_INVALID);
-	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, 1, 1}, {SP_OP_JOIN, 1, 0, 70}, {SP_OP_GIVE, 0, 1, 6}),
-			 SP_APPLIED);
+	assert_int_equal(
+		APPLY(1, {SP_OP_POOL, 0, 1, 1}, {SP_OP_JOIN, 1, 0, 70}, {SP_OP_GIVE, 0, 1, 6}),
+		SP_APPLIED);
 	assert_int_equal(v->role[1], 6);
 	/* what lives is dead first */
 	assert_int_equal(APPLY(2, {SP_OP_POOL, 0, 1, 0}), SP_INVALID);

@@ -1,4 +1,5 @@
-/* The configuration of mpispd: where processes go, and what is said about files that cannot work. */
+/* The configuration of mpispd: where processes go, and what is said about files that cannot work.
+ */
 #include "cmocka_all.h"
 #include "spd/conf.h"
 
@@ -54,13 +55,14 @@ stages_are_one_group(void **state)
 	static const uint8_t pool[] = {0, 1, 4, 4, 6, 7, 4};
 	struct spd_group g;
 	char why[SPD_WHY];
-	struct spd_conf *c = read_text("{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
-		      ",\"compute\":1,\"out\":1},\"p\":{\"units\":[\"n1\"]," PROGRAM
-		      ",\"compute\":2},\"b\":{\"units\":[\"n2\",\"n3\"]," PROGRAM
-		      ",\"compute\":2,\"spares\":1},\"c\":{\"units\":[\"n4\"]," PROGRAM
-		      ",\"compute\":1,\"in\":1,\"start\":\"later\"}},"
-		      "\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
-		      why);
+	struct spd_conf *c =
+		read_text("{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+			  ",\"compute\":1,\"out\":1},\"p\":{\"units\":[\"n1\"]," PROGRAM
+			  ",\"compute\":2},\"b\":{\"units\":[\"n2\",\"n3\"]," PROGRAM
+			  ",\"compute\":2,\"spares\":1},\"c\":{\"units\":[\"n4\"]," PROGRAM
+			  ",\"compute\":1,\"in\":1,\"start\":\"later\"}},"
+			  "\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+			  why);
 
 	(void)state;
 	assert_string_equal(why, "");
@@ -134,16 +136,17 @@ what_cannot_work_is_told(void **state)
 		{"{" UNIVERSE ",\"severity\":{\"process\":\"continue\",\"node\":\"stop\"},"
 		 "\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1,\"spares\":1}}}",
 		 "clusters.a: 1 spares, but neither"},
-		{"{" UNIVERSE ",\"severity\":{\"process\":\"bypass\"}}",
-		 "severity.process: "},
-		{"{" UNIVERSE ",\"units\":{\"m\":\"h\"},\"clusters\":{\"a\":{\"units\":[\"n\"],"
-		 PROGRAM ",\"compute\":1}}}",
+		{"{" UNIVERSE ",\"severity\":{\"process\":\"bypass\"}}", "severity.process: "},
+		{"{" UNIVERSE
+		 ",\"units\":{\"m\":\"h\"},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
 		 "units: no cluster has unit m"},
 		{"{" UNIVERSE ",\"units\":{\"m\":\"h\",\"n\":\"h\"},\"clusters\":{\"a\":{\"units\":"
 		 "[\"n\",\"m\"]," PROGRAM ",\"compute\":1}}}",
 		 "units: n and m are both at h:7820"},
-		{"{" UNIVERSE ",\"units\":{\"n\":\"h:0\"},\"clusters\":{\"a\":{\"units\":[\"n\"],"
-		 PROGRAM ",\"compute\":1}}}",
+		{"{" UNIVERSE
+		 ",\"units\":{\"n\":\"h:0\"},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
 		 "units.n: \"h:0\" is no HOST or HOST:PORT"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1}},"
 		 "\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
@@ -184,13 +187,15 @@ stages_that_cannot_work(void **state)
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
 		 ",\"compute\":1,\"start\":\"soon\"}}}",
 		 "clusters.a.start: \"soon\" is none of now, later"},
-		{"{" UNIVERSE ",\"pipeline\":{\"ahead\":99},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		{"{" UNIVERSE
+		 ",\"pipeline\":{\"ahead\":99},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
 		 ",\"compute\":1}}}",
 		 "pipeline.ahead: a whole number from 1 to 16"},
-		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
-		 ",\"compute\":2,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":["
+		 "\"n\"]," PROGRAM ",\"compute\":2,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
 		 ",\"compute\":2,\"in\":1}}}",
-		 "clusters: 6 processes of all stages in the beginning, but universe.slots_max is 4"},
+		 "clusters: 6 processes of all stages in the beginning, but universe.slots_max is "
+		 "4"},
 	};
 
 	(void)state;
@@ -200,8 +205,9 @@ stages_that_cannot_work(void **state)
 static void
 what_may_not_be_meant_is_noted(void **state)
 {
-	static const char text[] = "{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"m\"]," PROGRAM
-				   ",\"compute\":4,\"spares\":1}}}";
+	static const char text[] =
+		"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"m\"]," PROGRAM
+		",\"compute\":4,\"spares\":1}}}";
 	char why[SPD_WHY];
 	struct spd_conf *c = read_text(text, why);
 

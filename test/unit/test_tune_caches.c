@@ -60,8 +60,8 @@ defaults_are_believed(void **state)
 		enum tune_value i;
 		uint64_t x;
 	} of[] = {{TUNE_EAGER_NODE, 12288}, {TUNE_EAGER_WIDE, 40960}, {TUNE_EAGER_NET, 65536},
-		  {TUNE_SHARE, 40960},	   {TUNE_PIECE, 65536},	     {TUNE_ACK, 32},
-		  {TUNE_RUN, 30},	   {TUNE_FRAGMENT, 65536}};
+		  {TUNE_SHARE, 40960},	    {TUNE_PIECE, 65536},      {TUNE_ACK, 32},
+		  {TUNE_RUN, 30},	    {TUNE_FRAGMENT, 65536}};
 	for (unsigned m = 0; m < 7; m++)
 		for (unsigned i = 0; i < sizeof of / sizeof *of; i++) {
 			struct tune_values v;

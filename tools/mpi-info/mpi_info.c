@@ -123,8 +123,9 @@ main(int argc, char **argv)
 	}
 	for (int i = first; i < argc; i++)
 		if (!print_variables(argv[i])) {
-			fprintf(stderr, "mpi_info: no variable begins with %s; mpi_info --all lists "
-					"them\n",
+			fprintf(stderr,
+				"mpi_info: no variable begins with %s; mpi_info --all lists "
+				"them\n",
 				argv[i]);
 			status = 1;
 		}

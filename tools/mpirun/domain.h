@@ -1,7 +1,8 @@
 /* domain.h - which part of the machine a hardware thread belongs to, as Linux says in /sys.
  *
  * Threads  one.
- * Errors   none: where the machine does not say, the next larger part is taken, at last all of it. */
+ * Errors   none: where the machine does not say, the next larger part is taken, at last all of it.
+ */
 #ifndef MPIRUN_DOMAIN_H
 #define MPIRUN_DOMAIN_H
 

@@ -33,8 +33,8 @@ struct rank {
 	pid_t pid; /* 0: over */
 	const struct mpirun_app *app;
 	uint32_t number, job; /* in its job; job 0 is the one of our command line */
-	int wait_status; /* if it is over */
-	double over_s;	 /* when, since the job began */
+	int wait_status;      /* if it is over */
+	double over_s;	      /* when, since the job began */
 };
 
 static struct {
@@ -42,8 +42,8 @@ static struct {
 	struct rank *rank; /* [MPIRUN_RANKS_MAX] */
 	uint32_t nranks, njobs, alive;
 	sigset_t mask; /* of the ranks */
-	int signals; /* signalfd */
-	int status;  /* what we will say */
+	int signals;   /* signalfd */
+	int status;    /* what we will say */
 	bool ending;
 	bool by_abort;	   /* a rank asked for the end */
 	bool unmet;	   /* end_if_unmet() has said so */
@@ -351,8 +351,8 @@ on_abort(void)
 	if (!mpirun_pmix_aborted(&who, &status, text) || g.ending)
 		return;
 	if (g.o->verbose)
-		mpirun_say("%s called MPI_Abort: %s",
-			   who < g.nranks ? name_rank(who) : "somebody", text);
+		mpirun_say("%s called MPI_Abort: %s", who < g.nranks ? name_rank(who) : "somebody",
+			   text);
 	g.by_abort = true;
 	end_local_job(status & 0xff ? status & 0xff : 1);
 }

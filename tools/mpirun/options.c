@@ -213,10 +213,10 @@ bind_to(struct mpirun_options *o, const char *what)
 		const char *word;
 		int bind;
 	} parts[] = {
-		{"none", MPIRUN_BIND_NONE},	{"board", MPIRUN_BIND_NONE},
-		{"l1cache", MPIRUN_BIND_NONE},	{"l2cache", MPIRUN_BIND_NONE},
-		{"l3", MPIRUN_BIND_L3},		{"l3cache", MPIRUN_BIND_L3},
-		{"numa", MPIRUN_BIND_NUMA},	{"socket", MPIRUN_BIND_SOCKET},
+		{"none", MPIRUN_BIND_NONE},	 {"board", MPIRUN_BIND_NONE},
+		{"l1cache", MPIRUN_BIND_NONE},	 {"l2cache", MPIRUN_BIND_NONE},
+		{"l3", MPIRUN_BIND_L3},		 {"l3cache", MPIRUN_BIND_L3},
+		{"numa", MPIRUN_BIND_NUMA},	 {"socket", MPIRUN_BIND_SOCKET},
 		{"package", MPIRUN_BIND_SOCKET},
 	};
 	static const char overload[] = ":overload-allowed";
@@ -396,9 +396,10 @@ share_env(struct parser *p)
 static bool
 is_only_ours(const char *w)
 {
-	static const char *const ours[] = {"-launcher",	  "-show",	"-dry-run",
-					   "-timeout",	  "-keep-going", "-disable-auto-cleanup",
-					   "-enable-recovery", "-with-ft", "-initial-errhandler"};
+	static const char *const ours[] = {
+		"-launcher",	    "-show",	   "-dry-run",
+		"-timeout",	    "-keep-going", "-disable-auto-cleanup",
+		"-enable-recovery", "-with-ft",	   "-initial-errhandler"};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		if (options_is(w, ours[i]))

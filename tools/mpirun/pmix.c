@@ -34,7 +34,7 @@ static struct {
 	uint32_t universe; /* 0: nobody has bounded it */
 	char host[256];
 	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum mpirun_state by rank */
-	_Atomic bool met; /* a rank says that all know each other */
+	_Atomic bool met;		     /* a rank says that all know each other */
 	int wake[2];
 	pthread_mutex_t lock;
 	bool aborted;
@@ -305,7 +305,10 @@ add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n)
 		mpirun_say("out of memory");
 		return false;
 	}
-	*j = (struct job){.next = atomic_load(&g.jobs), .first = g.nranks, .n = n, .app = app,
+	*j = (struct job){.next = atomic_load(&g.jobs),
+			  .first = g.nranks,
+			  .n = n,
+			  .app = app,
 			  .napps = napps};
 	if (g.njobs == 0)
 		snprintf(j->nspace, sizeof j->nspace, LMPI_LAUNCH_NSPACE "%d", (int)getpid());

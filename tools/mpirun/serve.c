@@ -123,7 +123,8 @@ copy_words(char **words)
 static bool
 copy_app(const pmix_app_t *from, struct mpirun_app *to, bool *elsewhere)
 {
-	*to = (struct mpirun_app){.n = (uint32_t)from->maxprocs, .argv = copy_words(from->argv),
+	*to = (struct mpirun_app){.n = (uint32_t)from->maxprocs,
+				  .argv = copy_words(from->argv),
 				  .env = copy_words(from->env)};
 	if (from->cwd)
 		to->wdir = strdup(from->cwd);

@@ -84,8 +84,8 @@ open_daemon(const struct options *o)
 	if (!o->socket)
 		find_ctl_socket(path, sizeof path);
 	else
-		snprintf(path, sizeof path, strchr(o->socket, '/') ? "%s" : SOCKET_FOLDER "/%s.sock",
-			 o->socket);
+		snprintf(path, sizeof path,
+			 strchr(o->socket, '/') ? "%s" : SOCKET_FOLDER "/%s.sock", o->socket);
 	if (ctl_open(&ctl, path))
 		return;
 	if (ctl.failed == CTL_NO_RIGHT)
@@ -149,8 +149,7 @@ show_chains(const struct options *o)
 	if (o->json)
 		dump(v);
 	else
-		json_array_foreach (json_object_get(v, "chains"), i, row)
-			chain_print(row);
+		json_array_foreach(json_object_get(v, "chains"), i, row) chain_print(row);
 	json_decref(v);
 }
 
@@ -163,11 +162,8 @@ show_lines(json_int_t first, const struct options *o)
 		json_int_t next = json_integer_value(json_object_get(v, "next"));
 		json_int_t last = json_integer_value(json_object_get(v, "last"));
 		size_t i;
-		json_array_foreach (json_object_get(v, "log"), i, row)
-			if (o->json)
-				dump(row);
-			else
-				line_print(row);
+		json_array_foreach(json_object_get(v, "log"), i, row) if (o->json) dump(row);
+		else line_print(row);
 		json_decref(v);
 		fflush(stdout);
 		first = next;
@@ -210,11 +206,12 @@ find_row(json_t *rows, const char *from, const char *to, const char *state)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach (rows, i, row)
-		if ((!from || !strcmp(json_string_value(json_object_get(row, "from")), from)) &&
-		    !strcmp(json_string_value(json_object_get(row, "to")), to) &&
-		    !strcmp(json_string_value(json_object_get(row, "state")), state))
-			return row;
+	json_array_foreach(
+		rows, i, row) if ((!from || !strcmp(json_string_value(json_object_get(row, "from")),
+						    from)) &&
+				  !strcmp(json_string_value(json_object_get(row, "to")), to) &&
+				  !strcmp(json_string_value(json_object_get(row, "state")),
+					  state)) return row;
 	return NULL;
 }
 
@@ -270,8 +267,9 @@ steer_cluster(const char *what)
 	else if (strcmp(what, "stop") == 0)
 		v = ask_daemon("stop", NULL);
 	else
-		stop_asking(CTL_USAGE, what, "there are cluster drain, undrain, stop, and with the name "
-					     "of a stage cluster add, drain, stop");
+		stop_asking(CTL_USAGE, what,
+			    "there are cluster drain, undrain, stop, and with the name "
+			    "of a stage cluster add, drain, stop");
 	json_decref(v);
 }
 

@@ -71,8 +71,7 @@ tree_print(const json_t *v)
 
 	if (missing) {
 		printf("universe %s: unit %s waits for", word(v, "universe"), word(v, "unit"));
-		json_array_foreach (missing, i, u)
-			printf(" %s", json_string_value(u));
+		json_array_foreach(missing, i, u) printf(" %s", json_string_value(u));
 		puts(json_array_size(missing) ? "" : " the others to be ready");
 		return;
 	}
@@ -84,15 +83,14 @@ tree_print(const json_t *v)
 	else if (!json_is_true(json_object_get(v, "lease")))
 		printf("; %s stands still, it has no lease", word(v, "unit"));
 	putchar('\n');
-	json_array_foreach (json_object_get(v, "units"), i, u)
-		print_unit(u, word(v, "master"));
+	json_array_foreach(json_object_get(v, "units"), i, u) print_unit(u, word(v, "master"));
 }
 
 void
 chain_print(const json_t *c)
 {
-	printf("%s -> %s  %s, policy %s, window %lld%s, on_lost %s\n", word(c, "from"), word(c, "to"),
-	       word(c, "state"), word(c, "policy"), json_count(c, "window"),
+	printf("%s -> %s  %s, policy %s, window %lld%s, on_lost %s\n", word(c, "from"),
+	       word(c, "to"), word(c, "state"), word(c, "policy"), json_count(c, "window"),
 	       json_is_true(json_object_get(c, "ordered")) ? ", ordered" : "", word(c, "on_lost"));
 }
 

@@ -206,8 +206,8 @@ play_all(struct pg_ctx *c, const struct pg_lab_args *a, const struct item *item,
 static int
 write_reports(const struct pg_lab_args *a, const struct pg_result *r, uint32_t n)
 {
-	static int (*const write[])(const char *path, const struct pg_result *r, uint32_t n) = {
-		pg_report_json, pg_report_junit, pg_report_html};
+	static int (*const write[])(const char *path, const struct pg_result *r,
+				    uint32_t n) = {pg_report_json, pg_report_junit, pg_report_html};
 	const char *path[] = {a->json, a->junit, a->html};
 	int bad = 0;
 	for (int i = 0; i < 3; i++) {

@@ -11,8 +11,8 @@
 struct pg_lab_args {
 	const char *prog, *lab, *json, *junit, *html;
 	const char *leg; /* stateless scenarios are played against that leg */
-	bool turns;	  /* measured in turns (turns.h) */
-	bool progress;	  /* told even where standard error is no terminal */
+	bool turns;	 /* measured in turns (turns.h) */
+	bool progress;	 /* told even where standard error is no terminal */
 	uint32_t soak_s; /* again and again for so long; 0: once */
 	char **scenario;
 	int nscenarios;

@@ -20,11 +20,11 @@
 
 #include <sched.h>
 
-#define PG_TX_MAX   64
-#define PG_RX_BURST 32
-#define PG_NET_FRAMES 160 /* buffers a world may keep for itself, for each side */
-#define PG_KEPT_MAX 64	 /* datagrams of a side that can be replayed */
-#define PG_KEPT_LEN 2048 /* longer ones are not kept */
+#define PG_TX_MAX     64
+#define PG_RX_BURST   32
+#define PG_NET_FRAMES 160  /* buffers a world may keep for itself, for each side */
+#define PG_KEPT_MAX   64   /* datagrams of a side that can be replayed */
+#define PG_KEPT_LEN   2048 /* longer ones are not kept */
 
 struct pg_net;
 

@@ -3,9 +3,9 @@
  *
  * An endpoint of lib/suci opens the path and sends its first segments; meanwhile the player
  * looks on and learns tags, packet numbers and credit.  Once everything that was sent is
- * acknowledged, it goes on where the endpoint is (pg_player_begin()).  From then on it is bound by the peer's
- * acks (custody) and credit as the endpoint was, acknowledges what comes in with blocks of
- * lib/suci's own codec, and does nothing else: it sends nothing again, so that whatever the
+ * acknowledged, it goes on where the endpoint is (pg_player_begin()).  From then on it is bound by
+ * the peer's acks (custody) and credit as the endpoint was, acknowledges what comes in with blocks
+ * of lib/suci's own codec, and does nothing else: it sends nothing again, so that whatever the
  * relay loses or refuses is missing in the end and shows as lost.
  *
  * Of a sealed path it sees the plain side: headers say "sealed", the bytes behind them are those
@@ -28,9 +28,9 @@
 struct pg_player; /* opaque */
 
 struct pg_player_conf {
-	bool sealed; /* the caller seals what leaves, and gives what comes opened */
-	uint32_t window;    /* packets under way, 1 .. 65535 */
-	uint32_t credit;    /* packets the peer may have on its way here, 1 .. 32767 */
+	bool sealed;	 /* the caller seals what leaves, and gives what comes opened */
+	uint32_t window; /* packets under way, 1 .. 65535 */
+	uint32_t credit; /* packets the peer may have on its way here, 1 .. 32767 */
 	/* Acknowledge after so many, at least 1, and what came last after that time; at once
 	 * when the peer wants it or something is missing. */
 	uint32_t ack_every;

@@ -104,8 +104,8 @@ wants_json(const struct pg_result *r)
 }
 
 const struct pg_percentile pg_percentiles[PG_PERCENTILES] = {
-	{"p50_us", 500000},  {"p75_us", 750000},   {"p90_us", 900000},	 {"p95_us", 950000},
-	{"p99_us", 990000},  {"p99.9_us", 999000}, {"p99.99_us", 999900}, {"p99.999_us", 999990},
+	{"p50_us", 500000}, {"p75_us", 750000},	  {"p90_us", 900000},	 {"p95_us", 950000},
+	{"p99_us", 990000}, {"p99.9_us", 999000}, {"p99.99_us", 999900}, {"p99.999_us", 999990},
 };
 
 /* In microseconds; each bucket as [largest value, how many]. */

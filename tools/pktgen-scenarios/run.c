@@ -342,8 +342,7 @@ measure_scenario_run(struct pg_run *r)
 	begin_measure(r);
 	r->measure_ns = t0;
 	r->counted = w->received.segments;
-	(void)pg_run_wait(r, r->load->may_end ? all_over : scenario_run_never,
-				    r->load->measure_ms);
+	(void)pg_run_wait(r, r->load->may_end ? all_over : scenario_run_never, r->load->measure_ms);
 	count_slot(r);
 	r->measure_ns = 0;
 	w->measuring = false;

@@ -43,9 +43,9 @@ struct pg_result {
 	struct pg_reason reason[PG_REASONS_MAX];
 	uint32_t nreasons;
 	char why_ended[RELAY_WHY_MAX];
-	struct base_hist latency;  /* of all rounds, ns; stateful ones */
-	uint64_t slot[PG_SLOTS];   /* segments received in each part of measure_ms, all rounds */
-	struct pg_trials *trials;  /* of a search, else NULL; freed by its owner */
+	struct base_hist latency; /* of all rounds, ns; stateful ones */
+	uint64_t slot[PG_SLOTS];  /* segments received in each part of measure_ms, all rounds */
+	struct pg_trials *trials; /* of a search, else NULL; freed by its owner */
 	double seconds;
 	uint32_t rss_kb;
 };

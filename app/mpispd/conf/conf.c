@@ -21,7 +21,7 @@ read_universe(struct reading *r, struct spd_conf *c, const json_t *root)
 	char *name;
 
 	spd_keys_are(r, u ? u : root, "universe",
-		 "name slots_max psk_file state voters start_timeout_s");
+		     "name slots_max psk_file state voters start_timeout_s");
 	name = spd_text_of(r, u, "universe", "name", true);
 	if (name && spd_name_is_good(r, name, "universe.name", sizeof c->name))
 		snprintf(c->name, sizeof c->name, "%s", name);
@@ -85,7 +85,8 @@ read_severity(struct reading *r, struct spd_conf *c, const json_t *root)
 			const json_t *word = json_is_array(v) ? json_array_get(v, i) : v;
 			const char *text = json_string_value(word);
 			if (!text)
-				spd_reading_failed(r, path, "a text or a list of texts is needed here");
+				spd_reading_failed(r, path,
+						   "a text or a list of texts is needed here");
 			else if (!sp_severity_add(&c->severity, (enum sp_fault)f, text, why,
 						  sizeof why))
 				spd_reading_failed(r, path, "%s", why);
@@ -117,7 +118,7 @@ place_unit(struct reading *r, struct spd_unit *u, const char *at, const char *pa
 
 static void
 add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const char *name,
-	 const char *path)
+	      const char *path)
 {
 	const json_t *at = json_object_get(places, name);
 	char where[SPD_WHY / 2];
@@ -126,8 +127,9 @@ add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const
 		return;
 	uint32_t same = spd_conf_unit(c, name);
 	if (same < c->nunits) {
-		spd_reading_failed(r, path, "unit %s is in cluster %s already; each unit is in one, once",
-			       name, c->cluster[c->unit[same].cluster].name);
+		spd_reading_failed(r, path,
+				   "unit %s is in cluster %s already; each unit is in one, once",
+				   name, c->cluster[c->unit[same].cluster].name);
 		return;
 	}
 	if (c->nunits == SPD_UNITS_MAX) {
@@ -157,9 +159,10 @@ read_conf_words(struct reading *r, char **to, const json_t *o, const char *path,
 
 	snprintf(where, sizeof where, "%s.%s", path, key);
 	if (n == 0 || n > SPD_WORDS_MAX) {
-		spd_reading_failed(r, where, "a list of 1 to %u words is needed here, as "
-					 "[\"./pipeline\", \"filter\"]",
-			       SPD_WORDS_MAX);
+		spd_reading_failed(r, where,
+				   "a list of 1 to %u words is needed here, as "
+				   "[\"./pipeline\", \"filter\"]",
+				   SPD_WORDS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -179,7 +182,8 @@ read_in_flight(struct reading *r, struct spd_cluster *k, const json_t *o, const 
 	if (word) {
 		k->in_flight = sp_in_flight_of(word);
 		if (k->in_flight == SP_IN_FLIGHT_COUNT)
-			spd_reading_failed(r, where, "\"%.40s\" is none of epoch, ulfm, drop", word);
+			spd_reading_failed(r, where, "\"%.40s\" is none of epoch, ulfm, drop",
+					   word);
 	}
 	free(word);
 }
@@ -210,22 +214,23 @@ lay_out_cluster(struct reading *r, struct spd_cluster *k, const char *path)
 	for (uint32_t i = 0; k->unit_of && i < n; i++)
 		k->unit_of[i] = (uint16_t)(i < k->compute ? (uint64_t)i * k->units / k->compute
 					   : i < roles	  ? (i - k->compute) % k->units
-						: k->units - 1 - (i - roles) % k->units);
+							  : k->units - 1 - (i - roles) % k->units);
 	if (!k->unit_of)
 		spd_reading_failed(r, path, "out of memory");
 }
 
 static void
 read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const json_t *o,
-	     const json_t *places)
+		  const json_t *places)
 {
 	struct spd_cluster *k = &c->cluster[c->nclusters];
 	const json_t *units = json_object_get(o, "units");
 	char path[SPD_WHY / 4], where[SPD_WHY / 2];
 
 	snprintf(path, sizeof path, "clusters.%.60s", name);
-	spd_keys_are(r, o, path, "units program wdir compute in out spares in_flight relay io "
-				 "io_spares start");
+	spd_keys_are(r, o, path,
+		     "units program wdir compute in out spares in_flight relay io "
+		     "io_spares start");
 	if (!spd_name_is_good(r, name, path, sizeof k->name))
 		return;
 	snprintf(k->name, sizeof k->name, "%s", name);
@@ -269,17 +274,15 @@ read_conf_clusters(struct reading *r, struct spd_conf *c, const json_t *root)
 	const char *name;
 
 	if (places && !json_is_object(places))
-		spd_reading_failed(r, "units", "an object is needed here: {\"n0\": \"10.0.0.1:%u\"}",
-			       SPD_PORT);
+		spd_reading_failed(r, "units",
+				   "an object is needed here: {\"n0\": \"10.0.0.1:%u\"}", SPD_PORT);
 	if (json_object_size(all) == 0 || json_object_size(all) > SPD_CLUSTERS_MAX)
 		spd_reading_failed(r, "clusters", "1 to %u clusters are needed here",
-			       SPD_CLUSTERS_MAX);
-	json_object_foreach (all, name, o)
-		if (!r->failed)
-			read_conf_cluster(r, c, name, o, places);
-	json_object_foreach ((json_t *)(uintptr_t)places, name, o)
-		if (!r->failed && spd_conf_unit(c, name) == c->nunits)
-			spd_reading_failed(r, "units", "no cluster has unit %s", name);
+				   SPD_CLUSTERS_MAX);
+	json_object_foreach(all, name, o) if (!r->failed) read_conf_cluster(r, c, name, o, places);
+	json_object_foreach((json_t *)(uintptr_t)places, name,
+			    o) if (!r->failed && spd_conf_unit(c, name) == c->nunits)
+		spd_reading_failed(r, "units", "no cluster has unit %s", name);
 }
 
 /* ---- a pipeline ---- */

@@ -47,14 +47,13 @@ spd_keys_are(struct reading *r, const json_t *object, const char *path, const ch
 		spd_reading_failed(r, path, "an object is needed here, { ... }");
 		return;
 	}
-	json_object_foreach ((json_t *)(uintptr_t)object, key, value)
-		if (!is_key_of(key, keys))
-			spd_reading_failed(r, path, "\"%s\" is no key here; there are %s", key, keys);
+	json_object_foreach((json_t *)(uintptr_t)object, key, value) if (!is_key_of(key, keys))
+		spd_reading_failed(r, path, "\"%s\" is no key here; there are %s", key, keys);
 }
 
 uint32_t
 spd_number_of(struct reading *r, const json_t *object, const char *path, const char *key,
-	  uint32_t least, uint32_t most, uint32_t otherwise)
+	      uint32_t least, uint32_t most, uint32_t otherwise)
 {
 	const json_t *v = json_object_get(object, key);
 	char where[SPD_WHY / 2];
@@ -67,7 +66,7 @@ spd_number_of(struct reading *r, const json_t *object, const char *path, const c
 	json_int_t n = json_integer_value(v);
 	if (!json_is_integer(v) || n < least || n > most) {
 		spd_reading_failed(r, where, "a whole number from %u to %u is needed here", least,
-			       most);
+				   most);
 		return least;
 	}
 	return (uint32_t)n;
@@ -95,7 +94,8 @@ spd_text_of(struct reading *r, const json_t *object, const char *path, const cha
 }
 
 bool
-spd_truth_of(struct reading *r, const json_t *object, const char *path, const char *key, bool otherwise)
+spd_truth_of(struct reading *r, const json_t *object, const char *path, const char *key,
+	     bool otherwise)
 {
 	const json_t *v = json_object_get(object, key);
 	char where[SPD_WHY / 2];
@@ -112,15 +112,16 @@ spd_name_is_good(struct reading *r, const char *name, const char *path, size_t r
 	size_t n = strlen(name);
 
 	if (n == 0 || n >= room) {
-		spd_reading_failed(r, path, "the name \"%.80s\" has %zu bytes; 1 to %zu are possible",
-			       name, n, room - 1);
+		spd_reading_failed(r, path,
+				   "the name \"%.80s\" has %zu bytes; 1 to %zu are possible", name,
+				   n, room - 1);
 		return false;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!isalnum((unsigned char)name[i]) && !strchr("-_.", name[i])) {
 			spd_reading_failed(r, path,
-				       "\"%.80s\" is no name: letters, digits, '-', '_', '.'",
-				       name);
+					   "\"%.80s\" is no name: letters, digits, '-', '_', '.'",
+					   name);
 			return false;
 		}
 	return true;

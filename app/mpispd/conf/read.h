@@ -21,12 +21,12 @@ void spd_keys_are(struct reading *r, const json_t *object, const char *path, con
 /* A number of object within bounds; otherwise what it is if the key is missing, which must not be
  * below least for that. */
 uint32_t spd_number_of(struct reading *r, const json_t *object, const char *path, const char *key,
-		   uint32_t least, uint32_t most, uint32_t otherwise);
+		       uint32_t least, uint32_t most, uint32_t otherwise);
 /* A text, copied; NULL: there is none, an error if needed. */
 char *spd_text_of(struct reading *r, const json_t *object, const char *path, const char *key,
-	      bool needed);
+		  bool needed);
 bool spd_truth_of(struct reading *r, const json_t *object, const char *path, const char *key,
-	      bool otherwise);
+		  bool otherwise);
 /* Letters, digits, '-', '_', '.'; fits into room. */
 bool spd_name_is_good(struct reading *r, const char *name, const char *path, size_t room);
 

@@ -21,7 +21,8 @@ static void
 say_chain(struct reading *r, const json_t *o, const char *path, char *ops, size_t room)
 {
 	static const char *const keys[] = {"policy", "on_lost"};
-	char *from = spd_text_of(r, o, path, "from", true), *to = spd_text_of(r, o, path, "to", true);
+	char *from = spd_text_of(r, o, path, "from", true),
+	     *to = spd_text_of(r, o, path, "to", true);
 
 	if (from && to && spd_name_is_good(r, from, path, SPX_NAME_MAX))
 		(void)spd_name_is_good(r, to, path, SPX_NAME_MAX);
@@ -74,24 +75,28 @@ check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_clus
 	snprintf(path, sizeof path, "clusters.%s", k->name);
 	if (spd_roles(k) > SP_ROLES_MAX)
 		spd_reading_failed(r, path, "%u ranks and I/O processes; at most %u are possible",
-			       spd_roles(k), SP_ROLES_MAX);
+				   spd_roles(k), SP_ROLES_MAX);
 	if (all > c->slots_max)
-		spd_reading_failed(r, path,
-			       "%u processes in the beginning, but universe.slots_max is %u; each "
-			       "death takes one more, so make it much larger",
-			       all, c->slots_max);
+		spd_reading_failed(
+			r, path,
+			"%u processes in the beginning, but universe.slots_max is %u; each "
+			"death takes one more, so make it much larger",
+			all, c->slots_max);
 	if (k->io_spares && !k->stage)
-		spd_reading_failed(r, path, "io_spares for I/O processes, but it has none: \"in\", "
+		spd_reading_failed(r, path,
+				   "io_spares for I/O processes, but it has none: \"in\", "
 				   "\"out\" say how many");
 	if (k->later && !k->stage)
-		spd_reading_failed(r, path, "\"start\": \"later\" is for stages of a pipeline, "
-				   "which have \"in\" or \"out\"; mpispctl cluster add starts them");
+		spd_reading_failed(
+			r, path,
+			"\"start\": \"later\" is for stages of a pipeline, "
+			"which have \"in\" or \"out\"; mpispctl cluster add starts them");
 	if (k->spares && !(c->severity.of[SP_FAULT_PROCESS].set & SP_TAKEOVER) &&
 	    !(c->severity.of[SP_FAULT_NODE].set & SP_TAKEOVER))
 		spd_reading_failed(r, path,
-			       "%u spares, but neither severity.process nor severity.node says "
-			       "takeover: nobody would ever use them",
-			       k->spares);
+				   "%u spares, but neither severity.process nor severity.node says "
+				   "takeover: nobody would ever use them",
+				   k->spares);
 }
 
 static void
@@ -103,15 +108,17 @@ check_chained(struct reading *r, const struct spd_conf *c)
 		char path[64];
 		snprintf(path, sizeof path, "chains[%u]", i);
 		if (from->out + to->in == 0)
-			spd_reading_failed(r, path,
-				       "neither %s has an \"out\" nor %s an \"in\": a chain needs an "
-				       "I/O process",
-				       from->name, to->name);
+			spd_reading_failed(
+				r, path,
+				"neither %s has an \"out\" nor %s an \"in\": a chain needs an "
+				"I/O process",
+				from->name, to->name);
 		if (from->later || to->later)
-			spd_reading_failed(r, path,
-				       "cluster %s starts later, and nothing runs until all of a "
-				       "pipeline are there; chain it by mpispctl chain",
-				       from->later ? from->name : to->name);
+			spd_reading_failed(
+				r, path,
+				"cluster %s starts later, and nothing runs until all of a "
+				"pipeline are there; chain it by mpispctl chain",
+				from->later ? from->name : to->name);
 	}
 }
 
@@ -130,17 +137,22 @@ check_stages(struct reading *r, const struct spd_conf *c)
 		later &= c->cluster[i].later;
 	}
 	if (roles > SP_ROLES_MAX)
-		spd_reading_failed(r, "clusters", "%u ranks and I/O processes of all stages; at most "
-				   "%u are possible", roles, SP_ROLES_MAX);
-	if (slots && c->slots_max > SPX_PROCS_MAX)
-		spd_reading_failed(r, "universe.slots_max", "at most %d with a pipeline", SPX_PROCS_MAX);
-	if (slots > c->slots_max)
 		spd_reading_failed(r, "clusters",
-			       "%u processes of all stages in the beginning, but universe.slots_max "
-			       "is %u; each death takes one more, so make it much larger",
-			       slots, c->slots_max);
+				   "%u ranks and I/O processes of all stages; at most "
+				   "%u are possible",
+				   roles, SP_ROLES_MAX);
+	if (slots && c->slots_max > SPX_PROCS_MAX)
+		spd_reading_failed(r, "universe.slots_max", "at most %d with a pipeline",
+				   SPX_PROCS_MAX);
+	if (slots > c->slots_max)
+		spd_reading_failed(
+			r, "clusters",
+			"%u processes of all stages in the beginning, but universe.slots_max "
+			"is %u; each death takes one more, so make it much larger",
+			slots, c->slots_max);
 	if (slots && later)
-		spd_reading_failed(r, "clusters", "all stages start later: nothing would ever begin");
+		spd_reading_failed(r, "clusters",
+				   "all stages start later: nothing would ever begin");
 }
 
 /* What a chain names is a stage. */
@@ -162,8 +174,8 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 			if (strcmp(c->unit[a].host, c->unit[b].host) == 0 &&
 			    c->unit[a].port == c->unit[b].port)
 				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
-					       c->unit[a].name, c->unit[b].name, c->unit[a].host,
-					       c->unit[a].port);
+						   c->unit[a].name, c->unit[b].name,
+						   c->unit[a].host, c->unit[a].port);
 	check_chained(r, c);
 	check_stages(r, c);
 	if (c->slots_max > SP_SLOTS_MAX)

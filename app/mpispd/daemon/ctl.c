@@ -97,15 +97,14 @@ describe_all(void)
 		return describe_waiting();
 	for (uint32_t u = 0; u < v->l.units; u++)
 		json_array_append_new(units, describe_unit(v, u));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
-		spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
-		spd.group.pipeline ? "" : spd.cluster->name,
-		"state", spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
-		(int)v->epoch, "master",
-		master == SP_NONE ? NULL : spd.conf->unit[spd.group.unit[master]].name, "leads",
-		sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now), "over",
-		sp_why_text(v->over), "units", units);
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
+			 spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
+			 spd.group.pipeline ? "" : spd.cluster->name, "state",
+			 spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
+			 (int)v->epoch, "master",
+			 master == SP_NONE ? NULL : spd.conf->unit[spd.group.unit[master]].name,
+			 "leads", sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now),
+			 "over", sp_why_text(v->over), "units", units);
 }
 
 /* ---- chains, log ---- */
@@ -124,13 +123,13 @@ describe_chains(void)
 	bool agreed = x && v && spd.group.pipeline && spd_pipeline_view(v, x);
 	for (uint32_t i = 0; i < (agreed ? x->nchain : spd.conf->nchains); i++) {
 		const struct spx_chain *h = agreed ? &x->chain[i] : &spd.conf->chain[i];
-		json_array_append_new(
-			all, json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:s}", "from",
-				       spd.conf->cluster[h->from].name, "to",
-				       spd.conf->cluster[h->to].name, "state", state[h->state],
-				       "ordered", h->ordered, "policy", spx_policy_name(h->policy),
-				       "window", (int)h->window, "on_lost",
-				       spx_on_lost_name(h->on_lost)));
+		json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:s}", "from",
+						     spd.conf->cluster[h->from].name, "to",
+						     spd.conf->cluster[h->to].name, "state",
+						     state[h->state], "ordered", h->ordered,
+						     "policy", spx_policy_name(h->policy), "window",
+						     (int)h->window, "on_lost",
+						     spx_on_lost_name(h->on_lost)));
 	}
 	return json_pack("{s:o}", "chains", all);
 }
@@ -201,7 +200,9 @@ ask_for(struct rd_rpc_conn *c, const struct rd_rpc_call *call, uint64_t now_ns)
 		return;
 	}
 	spd_say("an operator asks: %s %s%s", cluster ? "cluster" : "chain", call->text[0],
-		!cluster ? "" : call->number[1] ? " on" : " off");
+		!cluster	  ? ""
+		: call->number[1] ? " on"
+				  : " off");
 	asker = c;
 }
 

@@ -102,11 +102,11 @@ struct spd {
 	bool fenced;
 
 	struct spd_proc proc[SPD_PROCS_MAX];
-	uint32_t nproc;	       /* places in use, with holes */
-	uint32_t early;	       /* processes in a row that ended before MPI_Init */
-	bool *started;	       /* [slots of view 1] */
-	bool *left;	       /* [slots_max] finished */
-	struct spd_card *card; /* [roles] */
+	uint32_t nproc;		       /* places in use, with holes */
+	uint32_t early;		       /* processes in a row that ended before MPI_Init */
+	bool *started;		       /* [slots of view 1] */
+	bool *left;		       /* [slots_max] finished */
+	struct spd_card *card;	       /* [roles] */
 	char (*door)[SPX_ADDRESS_MAX]; /* [slots_max] of processes of a pipeline; "": not known */
 	uint64_t want_ns; /* when to ask for cards that have not come; BASE_NEVER_NS: not */
 

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXIT_USAGE   2
-#define CTL_FDS	     33u
+#define EXIT_USAGE    2
+#define CTL_FDS	      33u
 #define SOCKET_FOLDER "/run/mpispd"
 
 struct spd spd;
@@ -98,7 +98,8 @@ follow_view(uint64_t now_ns)
 		const struct sp_view *v = spd_view();
 		spd.view_is_new = false;
 		if (v->over) {
-			spd_log("%s is over: %s", spd.group.pipeline ? "the pipeline" : "the cluster",
+			spd_log("%s is over: %s",
+				spd.group.pipeline ? "the pipeline" : "the cluster",
 				sp_why_text(v->over));
 			spd_end(v->over == SP_WHY_OPERATOR ? 0 : 1, v->over, sp_why_text(v->over));
 			return;

@@ -231,7 +231,8 @@ spd_net_greet(uint64_t now_ns)
 	if (now_ns < spd.hello_ns)
 		return spd.hello_ns;
 	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		all &= u == spd.me || !is_needed(u) || (spd.peer[u].heard && spd.peer[u].here >= SPD_HERE_ALL);
+		all &= u == spd.me || !is_needed(u) ||
+		       (spd.peer[u].heard && spd.peer[u].here >= SPD_HERE_ALL);
 	if (all) {
 		begin_now(now_ns);
 		return BASE_NEVER_NS;

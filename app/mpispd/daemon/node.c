@@ -368,9 +368,8 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 	bool ok = make_node(journal, len, now_ns, why);
 	free(journal);
 	if (ok)
-		spd_log("life %u of unit %s of cluster %s; %s", life,
-			spd.conf->unit[spd.me].name, spd.cluster->name,
-			voter ? "votes" : "does not vote");
+		spd_log("life %u of unit %s of cluster %s; %s", life, spd.conf->unit[spd.me].name,
+			spd.cluster->name, voter ? "votes" : "does not vote");
 	return ok;
 }
 
@@ -386,8 +385,7 @@ void
 spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_ns)
 {
 	if (!sp_node_on_frame(spd.node, unit, frame, len, now_ns))
-		spd_log("a malformed frame of unit %s",
-			unit_name(unit));
+		spd_log("a malformed frame of unit %s", unit_name(unit));
 }
 
 static void

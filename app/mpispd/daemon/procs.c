@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_NS  BASE_S_NS /* to end by themselves */
-#define EARLY_MAX 5u	    /* that ended before MPI_Init, in a row: the program is no good */
+#define GRACE_NS   BASE_S_NS /* to end by themselves */
+#define EARLY_MAX  5u	     /* that ended before MPI_Init, in a row: the program is no good */
 #define SOCK_BYTES (1 << 20)
 
 struct spd_proc *
@@ -129,8 +129,8 @@ bool
 spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns)
 {
 	struct spd_proc *p = free_place();
-	int ends[2], bytes = SOCK_BYTES, how = spd.group.pipeline ? SOCK_STREAM
-								  : SOCK_SEQPACKET | SOCK_NONBLOCK;
+	int ends[2], bytes = SOCK_BYTES,
+		     how = spd.group.pipeline ? SOCK_STREAM : SOCK_SEQPACKET | SOCK_NONBLOCK;
 	char *const *words = words_of_pool(pool);
 
 	if (!p || socketpair(AF_UNIX, how | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -259,9 +259,8 @@ is_no_good(const struct spd_proc *p, const siginfo_t *how)
 		 missing ? "cannot be started, see above"
 			 : "ends again and again before MPI_Init; is it an MPI program of libmpi?");
 	spd_log("%s", text);
-	struct spd_note n = {.type = SPD_NOTE_ABORT,
-			     .cluster = spd.conf->unit[spd.me].cluster,
-			     .status = 1};
+	struct spd_note n = {
+		.type = SPD_NOTE_ABORT, .cluster = spd.conf->unit[spd.me].cluster, .status = 1};
 	snprintf(n.text, sizeof n.text, "unit %s: %.400s", spd.conf->unit[spd.me].name, text);
 	spd_net_cluster(&n);
 	spd_end(1, SP_WHY_FAULTS, text);

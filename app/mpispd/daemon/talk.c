@@ -84,12 +84,12 @@ tell_card(struct spd_proc *p, uint32_t role)
 
 	if (c->epoch)
 		tell_process(p,
-			  &(struct sp_client_msg){.type = SP_CLIENT_CARD,
-						  .epoch = c->epoch,
-						  .role = role,
-						  .body = c->bytes,
-						  .n = c->n},
-			  NULL);
+			     &(struct sp_client_msg){.type = SP_CLIENT_CARD,
+						     .epoch = c->epoch,
+						     .role = role,
+						     .body = c->bytes,
+						     .n = c->n},
+			     NULL);
 }
 
 static void
@@ -108,12 +108,12 @@ tell_epoch(struct spd_proc *p, const struct sp_view *v, const struct sp_role *ro
 	p->epoch_told = epoch_of(v);
 	p->role_told = mine;
 	tell_process(p,
-		  &(struct sp_client_msg){.type = SP_CLIENT_EPOCH,
-					  .epoch = p->epoch_told,
-					  .view = v->number,
-					  .role = mine,
-					  .n = v->l.roles},
-		  roles);
+		     &(struct sp_client_msg){.type = SP_CLIENT_EPOCH,
+					     .epoch = p->epoch_told,
+					     .view = v->number,
+					     .role = mine,
+					     .n = v->l.roles},
+		     roles);
 	for (uint32_t r = 0; first && r < v->l.roles; r++)
 		tell_card(p, r);
 }

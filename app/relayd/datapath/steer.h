@@ -53,7 +53,8 @@ struct rte_mbuf;
 
 /* m, received on leg, is another worker's. */
 void rd_steer_hand(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, uint32_t to);
-/* What a frame of ARP or of neighbour discovery says is news for all workers; m stays the caller's. */
+/* What a frame of ARP or of neighbour discovery says is news for all workers; m stays the caller's.
+ */
 void rd_steer_tell(struct rd_worker *w, struct rd_leg *leg, const struct rte_mbuf *m);
 /* A frame of ours through another worker's queue; as rd_leg.hand_over. */
 void rd_steer_out(void *worker, struct rd_leg *leg, struct rte_mbuf *m);

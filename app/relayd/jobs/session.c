@@ -89,7 +89,8 @@ greeting(const struct rd_session *s)
 
 /* Once a job runs its processes' paths say whether it lives.  The server closes for all when
  * another cluster's primary has died; a connection to the client dies with a cable, while a
- * client that ends closes it; so does one that dies, whose job may survive that.  Foreign processes have nothing but these connections. */
+ * client that ends closes it; so does one that dies, whose job may survive that.  Foreign processes
+ * have nothing but these connections. */
 static bool
 goes_on(const struct rd_session *s, enum relay_side side, const char *text)
 {

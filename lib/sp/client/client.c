@@ -126,7 +126,8 @@ parse_epoch(struct sp_client_msg *m, struct base_reader *r)
 	m->view = base_read_be64(r);
 	m->role = base_read_be32(r);
 	m->n = base_read_be32(r);
-	if (!base_reader_ok(r) || m->n > SP_CLIENT_ROLES_MAX || (m->role != SP_CLIENT_NONE && m->role >= m->n))
+	if (!base_reader_ok(r) || m->n > SP_CLIENT_ROLES_MAX ||
+	    (m->role != SP_CLIENT_NONE && m->role >= m->n))
 		return false;
 	m->body = base_read_bytes(r, (size_t)m->n * SP_ROLE_BYTES);
 	for (uint32_t i = 0; m->body && i < m->n; i++)
@@ -143,8 +144,9 @@ parse_welcome(struct sp_client_msg *m, struct base_reader *r)
 	uint8_t zero = base_read_u8(r);
 	uint16_t zeros = base_read_be16(r);
 	m->token = base_read_be32(r);
-	return read_client_text(r, m->text, sizeof m->text) && read_client_text(r, m->unit, sizeof m->unit) &&
-	       !zero && !zeros && m->in_flight < SP_IN_FLIGHT_COUNT && m->compute <= SP_CLIENT_ROLES_MAX;
+	return read_client_text(r, m->text, sizeof m->text) &&
+	       read_client_text(r, m->unit, sizeof m->unit) && !zero && !zeros &&
+	       m->in_flight < SP_IN_FLIGHT_COUNT && m->compute <= SP_CLIENT_ROLES_MAX;
 }
 
 static bool

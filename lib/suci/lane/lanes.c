@@ -43,8 +43,7 @@ suci_lanes_footprint(const struct suci_lane_limits *l)
 	if (!l->lanes_max || l->lanes_max > 1u << 20 || !l->blocks_max || l->blocks_max > most ||
 	    !l->rx_blocks_max || l->rx_blocks_max > most || l->held_max > most || !l->ranges_max ||
 	    l->ranges_max > most || !l->labels_max || l->labels_max > most ||
-	    l->buckets > 1u << 20 || (l->buckets & (l->buckets - 1)) ||
-	    l->groups_max > GROUPS_MAX)
+	    l->buckets > 1u << 20 || (l->buckets & (l->buckets - 1)) || l->groups_max > GROUPS_MAX)
 		return 0;
 	return lay_out_lanes(l, NULL, &counting);
 }
@@ -145,7 +144,8 @@ suci_lane_get(struct suci_lanes *ls, uint32_t lane)
 	return &ls->lane[lane];
 }
 
-/* Where the chain of lanes begins that such a label is in; labels beyond the array: of that path. */
+/* Where the chain of lanes begins that such a label is in; labels beyond the array: of that path.
+ */
 static uint32_t *
 lane_chain(struct suci_lanes *ls, uint32_t path, uint32_t src)
 {
@@ -176,9 +176,9 @@ conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 {
 	bool any = ls->limits.buckets && !c->group;
 	return (c->rx_dst_label < ls->limits.labels_max || any) &&
-	       (c->rx_src_label < ls->limits.labels_max || any) && c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 &&
-	       c->window <= 1u << 20 && c->window_max <= 1u << 20 &&
-	       c->group <= ls->limits.groups_max &&
+	       (c->rx_src_label < ls->limits.labels_max || any) && c->prio < PRIOS &&
+	       c->mss <= UINT16_MAX && c->window >= 64 && c->window <= 1u << 20 &&
+	       c->window_max <= 1u << 20 && c->group <= ls->limits.groups_max &&
 	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
 }
 

@@ -56,7 +56,7 @@ struct suci_body {
 	/* Sealed: what the key schedule has behind OPEN and ACCEPT, and the public key that an
 	 * ACCEPT of ours has to show. */
 	uint8_t ck_open[SEAL_HASH], ck_accept[SEAL_HASH], once[SEAL_DH];
-	uint32_t offer; /* OPEN, ACCEPT: from the path header, see credit.c */
+	uint32_t offer;	  /* OPEN, ACCEPT: from the path header, see credit.c */
 	uint32_t time_us; /* likewise */
 };
 

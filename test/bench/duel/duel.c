@@ -174,8 +174,8 @@ measure(const char *what, uint64_t bytes, double budget_ms)
 	double total = (double)bytes * rounds * (kind == PING ? 2 : 1);
 	printf("{\"what\": \"%s\", \"bytes\": %llu, \"rounds\": %u, \"mb_per_s\": %.3f, "
 	       "\"cpu_s_per_gb\": %.4f",
-	       what, (unsigned long long)bytes, rounds,
-	       total * 1e3 / (double)r.ns, (double)r.cpu_ns / total);
+	       what, (unsigned long long)bytes, rounds, total * 1e3 / (double)r.ns,
+	       (double)r.cpu_ns / total);
 	if (kind == PING)
 		printf(", \"half_us_median\": %.3f, \"half_us_min\": %.3f", r.half_us[0],
 		       r.half_us[1]);

@@ -35,10 +35,10 @@ static const char *
 name_type(const json_t *v)
 {
 	static const char *const names[] = {
-		[JSON_OBJECT] = "an object",   [JSON_ARRAY] = "a list",
-		[JSON_STRING] = "a text",      [JSON_INTEGER] = "a whole number",
-		[JSON_REAL] = "a fraction",    [JSON_TRUE] = "true",
-		[JSON_FALSE] = "false",	       [JSON_NULL] = "null",
+		[JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",
+		[JSON_STRING] = "a text",    [JSON_INTEGER] = "a whole number",
+		[JSON_REAL] = "a fraction",  [JSON_TRUE] = "true",
+		[JSON_FALSE] = "false",	     [JSON_NULL] = "null",
 	};
 	return names[json_typeof(v)];
 }
@@ -47,9 +47,9 @@ static const char *
 name_wanted(enum pg_key_type t)
 {
 	static const char *const names[] = {
-		[PG_KEY_TEXT] = "a text",	 [PG_KEY_WHOLE] = "a whole number",
-		[PG_KEY_NUMBER] = "a number",	 [PG_KEY_TRUTH] = "true or false",
-		[PG_KEY_OBJECT] = "an object",	 [PG_KEY_LIST] = "a list",
+		[PG_KEY_TEXT] = "a text",      [PG_KEY_WHOLE] = "a whole number",
+		[PG_KEY_NUMBER] = "a number",  [PG_KEY_TRUTH] = "true or false",
+		[PG_KEY_OBJECT] = "an object", [PG_KEY_LIST] = "a list",
 		[PG_KEY_ANY] = "a value",
 	};
 	return names[t];
@@ -104,9 +104,9 @@ read_value(const struct reading *r, const struct pg_key *k, json_t *v)
 	case PG_KEY_LIST:
 		if ((json_int_t)json_array_size(v) < k->low ||
 		    (json_int_t)json_array_size(v) > k->high)
-			return tell_fault(r, k->name, "a list of %lld to %lld is wanted, not of %zu",
-					  (long long)k->low, (long long)k->high,
-					  json_array_size(v));
+			return tell_fault(
+				r, k->name, "a list of %lld to %lld is wanted, not of %zu",
+				(long long)k->low, (long long)k->high, json_array_size(v));
 		*(json_t **)at = v;
 		break;
 	case PG_KEY_OBJECT:

@@ -38,9 +38,15 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct bad *b, const
 	return -1;
 }
 
-#define COUNT(table)	       (sizeof(table) / sizeof(table)[0])
-#define TEXT(s, f, need)       {#f, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0}
-#define WHOLE(s, f, low, high) {#f, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high}
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, f, need)                                           \
+	{                                                          \
+#f, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0 \
+	}
+#define WHOLE(s, f, low, high)                                            \
+	{                                                                 \
+#f, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high \
+	}
 
 static int
 one_of(const char *text, const char *const *names, int n)
@@ -141,7 +147,7 @@ read_words(struct pg_load *l, const struct traffic *t, const struct bad *b)
 			    t->direction);
 	if (fixed < 0)
 		return fail(b, "traffic.cc: cubic or fixed is wanted, not \"%s\"", t->cc);
-	if (template < 0)
+	if (template <0)
 		return fail(b, "traffic.generator: endpoint or template is wanted, not \"%s\"",
 			    t->generator);
 	l->pattern = (enum pg_pattern)p;
@@ -325,13 +331,12 @@ read_search(struct pg_load *l, json_t *o, const struct bad *b)
 	if (l->rate_pps || l->nevents || l->rounds > 1)
 		return fail(b, "search: it sets the rate, in one round: without traffic.rate_pps, "
 			       "events and run.rounds");
-	l->search = (struct pg_search_conf){
-		.min_pps = (uint64_t)s.min_pps,
-		.max_pps = (uint64_t)s.max_pps,
-		.loss_ppm = (uint32_t)s.loss_ppm,
-		.precision_ppm = (uint32_t)s.precision_ppm,
-		.trials = (uint32_t)s.trials,
-		.trial_ms = (uint32_t)s.trial_ms};
+	l->search = (struct pg_search_conf){.min_pps = (uint64_t)s.min_pps,
+					    .max_pps = (uint64_t)s.max_pps,
+					    .loss_ppm = (uint32_t)s.loss_ppm,
+					    .precision_ppm = (uint32_t)s.precision_ppm,
+					    .trials = (uint32_t)s.trials,
+					    .trial_ms = (uint32_t)s.trial_ms};
 	return 0;
 }
 
@@ -341,8 +346,8 @@ check_template(const struct pg_load *l, const struct bad *b)
 {
 	if (!l->from_template)
 		return 0;
-	if (l->nsizes > 1 || l->message || l->receiver_pps || l->loss_ppm ||
-	    l->nevents || l->series)
+	if (l->nsizes > 1 || l->message || l->receiver_pps || l->loss_ppm || l->nevents ||
+	    l->series)
 		return fail(b, "traffic.generator: a template is for segments of one size, without "
 			       "message, receiver_pps, loss_ppm, series and events");
 	return 0;
@@ -355,7 +360,10 @@ read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 		const char *schema, *name, *proves;
 		json_t *world, *traffic, *run, *events, *search, *expect;
 	} f = {.run = NULL};
-#define OBJECT(f, need) {#f, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0}
+#define OBJECT(f, need)                                                 \
+	{                                                               \
+#f, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0 \
+	}
 	static const struct pg_key keys[] = {
 		{"$schema", PG_KEY_TEXT, false, offsetof(struct file, schema), 0, 0},
 		TEXT(file, name, true),
@@ -377,8 +385,7 @@ read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 	if (!*f.proves || strlcpy(l->proves, f.proves, sizeof l->proves) >= sizeof l->proves)
 		return fail(b, "proves: 1 to %zu characters are wanted", sizeof l->proves - 1);
 	if (read_world(l, f.world, b) || read_traffic(l, f.traffic, b) || read_run(l, f.run, b) ||
-	    read_load_events(l, f.events, b) || read_search(l, f.search, b) ||
-	    check_template(l, b))
+	    read_load_events(l, f.events, b) || read_search(l, f.search, b) || check_template(l, b))
 		return -1;
 	json_array_foreach(f.expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
 	return 0;

@@ -115,7 +115,7 @@ struct lmpi_peer {
 	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
 	bool told_off;					       /* we asked it to ask first */
 	bool lost;					       /* mpi/lost.h; then caps are 0 */
-	bool other; /* of another job: when it goes, this one does not end */
+	bool other;	/* of another job: when it goes, this one does not end */
 	uint8_t id[24]; /* IMPI_Proc as my side knows it; set, if it speaks IMPI */
 	/* Its slot here minus its number in its own job, which its packets say: 0 but for
 	 * processes that came later. */

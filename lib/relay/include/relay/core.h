@@ -32,11 +32,11 @@
  * are tried again for connect_ns.  A shard that owns no process of the job (no
  * host entry of the own client is self_global) opens nothing: no other cluster
  * knows it.  With conf.cluster, processes that have not come for connect_ns are looked
- * for while none is here: they may have gone before this relay had the job.  A job ends by relay_job_end(), by an ABORT
- * note, by the death of a local process or of a trunk it uses: then ABORT goes
- * to everybody else once, ops->job_ended is called once, and the job is gone.
- * What cannot be told because a trunk still connects or is down is told when it is
- * up, for 60 s and the 8 newest ends of each trunk.
+ * for while none is here: they may have gone before this relay had the job.  A job ends by
+ * relay_job_end(), by an ABORT note, by the death of a local process or of a trunk it uses: then
+ * ABORT goes to everybody else once, ops->job_ended is called once, and the job is gone. What
+ * cannot be told because a trunk still connects or is down is told when it is up, for 60 s and the
+ * 8 newest ends of each trunk.
  *
  * Several relays (relayproto/policy.h).  With conf.cluster the core knows the relays of its own
  * cluster and tells them to processes and to other clusters' relays, which tell theirs; it

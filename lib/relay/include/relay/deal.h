@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 /* Takers that have any: the first so many of k.  Others know only relays and shards that own one of
- * their cluster's processes: no other can have a trunk for the job, so no other may carry theirs. */
+ * their cluster's processes: no other can have a trunk for the job, so no other may carry theirs.
+ */
 static inline uint32_t
 relay_deal_takers(uint32_t n, uint32_t k)
 {

@@ -10,9 +10,8 @@
  *     7 LIGHT   u32 label base | ...                                  light/note.h
  *     9 DEATH   u32 label base | u32 token | u32 first | u32 count    world ranks that have failed;
  *	         count 0, from a process: its job survives that
- *    10 REST    u32 label base | u32 token | u32 say | u32 number       process to process, about the
- *	         path between them: pathpool/pathpool.h
- *	(8: relayproto/door.h)
+ *    10 REST    u32 label base | u32 token | u32 say | u32 number       process to process, about
+ *the path between them: pathpool/pathpool.h (8: relayproto/door.h)
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
@@ -62,8 +61,8 @@ struct relay_note {
 	uint32_t ipv4;
 	uint16_t port;
 	bool lost;
-	uint32_t first, count; /* DEATH: first + count does not overflow */
-	uint32_t say, number;  /* REST */
+	uint32_t first, count;	  /* DEATH: first + count does not overflow */
+	uint32_t say, number;	  /* REST */
 	char text[RELAY_WHY_MAX]; /* ABORT; printable, NUL-terminated */
 };
 

@@ -46,8 +46,8 @@ struct relayset_limits {
 /* What start-up says of a relay. */
 struct relayset_relay {
 	struct suci_addr addr; /* IPv4 */
-	uint64_t token; /* as announced; relayset_info(): what this process says */
-	uint32_t base;	/* its label of world rank 0 */
+	uint64_t token;	       /* as announced; relayset_info(): what this process says */
+	uint32_t base;	       /* its label of world rank 0 */
 };
 
 struct relayset_ops {

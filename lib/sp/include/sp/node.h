@@ -53,7 +53,7 @@ struct sp_node_conf {
 	uint64_t off;		 /* bits of pools that are off in view 1 */
 	uint64_t cold;		 /* bits of pools that need no spare: who is started again comes */
 	const struct sp_fact *fact; /* of view 1, limits.facts of them; kept */
-	uint32_t incarnation;	 /* from 1 */
+	uint32_t incarnation;	    /* from 1 */
 	uint64_t beat_ns;
 	uint32_t missed;
 	uint64_t lease_ns;   /* 0: 9/10 of beat_ns * missed */

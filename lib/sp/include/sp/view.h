@@ -17,9 +17,8 @@
  * Clock    clock_ms adds up what changes say about the time since the one before.  Masters come
  *	    and go with clocks of their own, so it may run late, never early.
  * Memory   the caller's: sp_view_footprint() bytes.
- * Limits   SP_ROLES_MAX, SP_SLOTS_MAX, SP_UNITS_MAX, SP_POOLS_MAX, SP_FACTS_MAX; slots are never freed, so slots_max bounds
- *	    the deaths a run survives.
- * Threads  one owner. */
+ * Limits   SP_ROLES_MAX, SP_SLOTS_MAX, SP_UNITS_MAX, SP_POOLS_MAX, SP_FACTS_MAX; slots are never
+ *freed, so slots_max bounds the deaths a run survives. Threads  one owner. */
 #ifndef SP_VIEW_H
 #define SP_VIEW_H
 

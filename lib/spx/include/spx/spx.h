@@ -121,20 +121,20 @@ struct spx_ops {
 };
 
 /* Only grow. */
-#define SPX_COUNTERS(X)                                                                    \
-	X(sent)                                                                            \
-	X(received)                                                                        \
-	X(malformed)                                                                       \
-	X(epoch)	      /* dropped: of another view */                               \
-		X(stranger)   /* dropped: of a process that is dead, or not in the view */ \
-		X(refused)    /* frames others would not take: a row was old */            \
-		X(nothing)    /* others had none for this one: likewise */                 \
-		X(put_again)  /* frames given to another I/O process, as one died */       \
-		X(give_again) /* ... to another computing process */                       \
-		X(adopted)    /* frames given again that somebody had already */           \
-		X(repeated)   /* messages sent again by a timer */                         \
-		X(duplicate)  /* frames that came twice and were dropped */                \
-		X(no_memory) X(made) X(begun) X(finished) X(committed)
+#define SPX_COUNTERS(X)                                                            \
+	X(sent)                                                                    \
+	X(received)                                                                \
+	X(malformed)                                                               \
+	X(epoch)      /* dropped: of another view */                               \
+	X(stranger)   /* dropped: of a process that is dead, or not in the view */ \
+	X(refused)    /* frames others would not take: a row was old */            \
+	X(nothing)    /* others had none for this one: likewise */                 \
+	X(put_again)  /* frames given to another I/O process, as one died */       \
+	X(give_again) /* ... to another computing process */                       \
+	X(adopted)    /* frames given again that somebody had already */           \
+	X(repeated)   /* messages sent again by a timer */                         \
+	X(duplicate)  /* frames that came twice and were dropped */                \
+	X(no_memory) X(made) X(begun) X(finished) X(committed)
 
 struct spx_counts {
 #define X(n) uint64_t n;

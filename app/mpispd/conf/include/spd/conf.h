@@ -38,10 +38,10 @@ struct spd_cluster {
 	char name[SPX_NAME_MAX];
 	uint32_t first, units; /* of struct spd_conf.unit */
 	char *program[SPD_WORDS_MAX + 1];
-	char *wdir; /* NULL: that of the daemon */
+	char *wdir;		     /* NULL: that of the daemon */
 	char *io[SPD_WORDS_MAX + 1]; /* its I/O processes; io[0] NULL: mpisp-io */
 	uint32_t compute, in, out, spares, io_spares;
-	bool stage, later;  /* later: an operator starts it */
+	bool stage, later; /* later: an operator starts it */
 	uint16_t *unit_of; /* [spd_slots()]: index of the unit of each: roles, spares, io_spares */
 	enum sp_in_flight in_flight;
 	char relay[SP_NAME_MAX]; /* "" or IPv4:port */
@@ -83,8 +83,8 @@ struct spd_group {
 	uint32_t clusters, units, roles, slots, voters;
 	uint16_t cluster[SPD_CLUSTERS_MAX], unit[SPD_UNITS_MAX];
 	uint32_t role0[SPD_CLUSTERS_MAX]; /* by number in the configuration: its first role */
-	uint64_t off, cold;		  /* sp/node.h: pools of clusters that start later; of I/O */
-	uint16_t *unit_of;		  /* [slots] of view 1 */
+	uint64_t off, cold; /* sp/node.h: pools of clusters that start later; of I/O */
+	uint16_t *unit_of;  /* [slots] of view 1 */
 	uint8_t *pool_of;
 };
 #define SPD_POOL(cluster, io) (2u * (cluster) + ((io) ? 1u : 0u))

@@ -14,14 +14,14 @@
 #define SPD_NOTE_ROOM	 1024u /* of all but SP, which is as long as its frame and 1 */
 
 /* X(id, number, what follows, meaning) */
-#define SPD_NOTES(X)                                                                            \
-	X(SP, 1, "frame", "of lib/sp, to a unit of the same cluster")                           \
-	X(HERE, 2, "u8 version, u8 state, u16 0, u64 hash", "I am up; enum spd_here")           \
-	X(CARD, 3, "u32 cluster, u64 epoch, u32 role, u32 slot, card", "sp/client.h")           \
-	X(WANT, 4, "u32 cluster, u64 epoch", "send me cards, or doors, of your processes again")       \
-	X(LEFT, 5, "u32 cluster, u32 slot", "that process has finished")                        \
-	X(ABORT, 6, "u32 cluster, u32 status, text", "a process of that cluster ends them all") \
-	X(DOOR, 7, "u32 cluster, u32 slot, text", "where that process can be reached")          \
+#define SPD_NOTES(X)                                                                             \
+	X(SP, 1, "frame", "of lib/sp, to a unit of the same cluster")                            \
+	X(HERE, 2, "u8 version, u8 state, u16 0, u64 hash", "I am up; enum spd_here")            \
+	X(CARD, 3, "u32 cluster, u64 epoch, u32 role, u32 slot, card", "sp/client.h")            \
+	X(WANT, 4, "u32 cluster, u64 epoch", "send me cards, or doors, of your processes again") \
+	X(LEFT, 5, "u32 cluster, u32 slot", "that process has finished")                         \
+	X(ABORT, 6, "u32 cluster, u32 status, text", "a process of that cluster ends them all")  \
+	X(DOOR, 7, "u32 cluster, u32 slot, text", "where that process can be reached")           \
 	X(SAID, 8, "u32 cluster, text", "what I have to tell, for those who ask you")
 
 enum spd_note_type {

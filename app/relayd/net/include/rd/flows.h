@@ -25,7 +25,7 @@
 struct rd_flow {
 	uint32_t remote;
 	uint16_t local_port, remote_port; /* ICMP: the identifier, 0 */
-	uint32_t protocol; /* without padding: parsed frames are compared as bytes */
+	uint32_t protocol;		  /* without padding: parsed frames are compared as bytes */
 };
 
 struct rd_flows {

@@ -11,19 +11,17 @@
  *					  <---	CARD	 of each rank, as they come
  *	LEFT   MPI_Finalize is over	  --->
  *
- * Spare    EPOCH says in `mine` which role this process has; a spare has SP_CLIENT_NONE and waits in
- *	    MPI_Init for an EPOCH that gives it one.
- * Epochs   A new EPOCH ends the one before: nobody may act in that any more.  The process leaves
- *	    what it is in, closes what it has open to others, and sends its CARD for the new epoch.
- *	    When it has the cards of all ranks of the epoch nobody of them is in an older one.  A
- *	    CARD may come before its EPOCH.  Ranks and sizes never change.
- * Roles    0 .. compute - 1 are the ranks of MPI_COMM_WORLD, those behind them I/O processes: first
- *	    those named by "in" of the configuration, then those by "out".
- * Stop     When a daemon may not act (no lease) it stops its processes (SIGSTOP).  END: all is over.
- * Bytes    big-endian: u8 version, u8 type, u16 0, then as SP_CLIENT_TYPES says.
- * Errors   sp_client_read() refuses what is malformed; texts are cut at their room.
- * Limits   SP_CLIENT_MAX bytes a message, SP_CARD_MAX a card.
- * Threads  pure functions. */
+ * Spare    EPOCH says in `mine` which role this process has; a spare has SP_CLIENT_NONE and waits
+ *in MPI_Init for an EPOCH that gives it one. Epochs   A new EPOCH ends the one before: nobody may
+ *act in that any more.  The process leaves what it is in, closes what it has open to others, and
+ *sends its CARD for the new epoch. When it has the cards of all ranks of the epoch nobody of them
+ *is in an older one.  A CARD may come before its EPOCH.  Ranks and sizes never change. Roles    0
+ *.. compute - 1 are the ranks of MPI_COMM_WORLD, those behind them I/O processes: first those named
+ *by "in" of the configuration, then those by "out". Stop     When a daemon may not act (no lease)
+ *it stops its processes (SIGSTOP).  END: all is over. Bytes    big-endian: u8 version, u8 type, u16
+ *0, then as SP_CLIENT_TYPES says. Errors   sp_client_read() refuses what is malformed; texts are
+ *cut at their room. Limits   SP_CLIENT_MAX bytes a message, SP_CARD_MAX a card. Threads  pure
+ *functions. */
 #ifndef SP_CLIENT_H
 #define SP_CLIENT_H
 
@@ -42,18 +40,19 @@
 #define SP_ROLE_BYTES	    16u
 
 /* X(id, number, what follows the head, who sends it) */
-#define SP_CLIENT_TYPES(X)                                                                      \
-	X(HELLO, 1, "u32 pid", "process: it is in MPI_Init")                                    \
-	X(CARD, 2, "u64 epoch, u32 role, card", "both")                                         \
-	X(LEFT, 3, "", "process: MPI_Finalize is over; its end is no death")                    \
-	X(ABORT, 4, "u32 status, text", "process: all of its cluster are to end")               \
-	X(ALIVE, 5, "", "process: a sign of life, for detect.hang_s")                           \
-	X(PATH, 6, "u32 slot", "process: it cannot reach that one")                             \
-	X(WELCOME, 16, "u32 compute, u8 in_flight, u8 0, u16 0, u32 token, text, text",         \
-	  "daemon: name of the cluster, of the unit")                                           \
-	X(EPOCH, 17, "u64 epoch, u64 view, u32 mine, u32 n, n of {u32 slot, u32 takeovers, "    \
-		     "u16 unit, u16 0, u32 IPv4}",                                              \
-	  "daemon: roles 0 .. n - 1")                                                           \
+#define SP_CLIENT_TYPES(X)                                                              \
+	X(HELLO, 1, "u32 pid", "process: it is in MPI_Init")                            \
+	X(CARD, 2, "u64 epoch, u32 role, card", "both")                                 \
+	X(LEFT, 3, "", "process: MPI_Finalize is over; its end is no death")            \
+	X(ABORT, 4, "u32 status, text", "process: all of its cluster are to end")       \
+	X(ALIVE, 5, "", "process: a sign of life, for detect.hang_s")                   \
+	X(PATH, 6, "u32 slot", "process: it cannot reach that one")                     \
+	X(WELCOME, 16, "u32 compute, u8 in_flight, u8 0, u16 0, u32 token, text, text", \
+	  "daemon: name of the cluster, of the unit")                                   \
+	X(EPOCH, 17,                                                                    \
+	  "u64 epoch, u64 view, u32 mine, u32 n, n of {u32 slot, u32 takeovers, "       \
+	  "u16 unit, u16 0, u32 IPv4}",                                                 \
+	  "daemon: roles 0 .. n - 1")                                                   \
 	X(END, 18, "u32 why (enum sp_why), text", "daemon: all is over, the process is to end")
 
 enum sp_client_type {
@@ -63,9 +62,9 @@ enum sp_client_type {
 };
 
 /* What becomes of messages under way when an epoch ends. */
-#define SP_IN_FLIGHTS(X)                                                                   \
-	X(EPOCH, "epoch", "calls end with MPISP_ERR_AGAIN, the frame is done again")       \
-	X(ULFM, "ulfm", "calls end with MPIX_ERR_PROC_FAILED, the program decides")        \
+#define SP_IN_FLIGHTS(X)                                                             \
+	X(EPOCH, "epoch", "calls end with MPISP_ERR_AGAIN, the frame is done again") \
+	X(ULFM, "ulfm", "calls end with MPIX_ERR_PROC_FAILED, the program decides")  \
 	X(DROP, "drop", "what was under way is lost; the program need not know of epochs")
 enum sp_in_flight {
 #define X(id, name, what) SP_IN_FLIGHT_##id,

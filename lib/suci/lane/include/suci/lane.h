@@ -108,7 +108,7 @@ struct suci_lane_limits {
 	 * lane's path, so peers that do not know of each other may use the same ones.  Chains of a
 	 * hash table of so many; no groups. */
 	uint32_t buckets;
-	uint32_t groups_max;	/* groups of paths, 0 .. 4096 */
+	uint32_t groups_max; /* groups of paths, 0 .. 4096 */
 };
 
 struct suci_lane_ops {

@@ -89,7 +89,7 @@ struct pg_event {
 	X(undrained, "segments in custody when the run gave up waiting")                           \
 	X(abandoned,                                                                               \
 	  "segments that an end of the generator had under way when its path went down")           \
-	X(ndr_pps, "no-drop rate that a search found, segments a second; 0: none")                \
+	X(ndr_pps, "no-drop rate that a search found, segments a second; 0: none")                 \
 	X(pdr_pps, "partial-drop rate that a search found; 0: none")                               \
 	X(unnamed, "lost, beyond what was abandoned and what relayd dropped by name; needs stats") \
 	X(relay_drops, "what relayd dropped, all reasons but refusals; needs stats")
