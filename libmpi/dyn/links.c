@@ -75,7 +75,7 @@ lmpi_links_end(void)
 {
 	/* Who has several jobs meets them in one order, so nobody waits in a circle. */
 	for (struct link *l = links; l != NULL; l = l->next)
-		(void)lmpi_comm_meet_living(l->comm);
+		(void)lmpi_comm_meet(l->comm);
 	lmpi_others_watch(NULL);
 	while (links != NULL)
 		drop_link(&links);
@@ -93,8 +93,8 @@ impl_Comm_disconnect(MPI_Comm *comm)
 	if (!lmpi_comm_mixed(c)) /* what is under way is the caller's to complete */
 		return impl_Comm_free(comm);
 	/* The last message that the others wait for arrives before anybody leaves. */
-	rc = lmpi_comm_meet_living(c);
-	if (rc == MPI_ERR_NO_MEM)
+	rc = lmpi_comm_meet(c);
+	if (rc && (rc == MPI_ERR_NO_MEM || !lmpi_survives()))
 		return rc;
 	while (*at != NULL && (*at)->comm != c)
 		at = &(*at)->next;

@@ -38,6 +38,7 @@ program fortran_ft
   call check(n == 0, 'MPIX_Comm_failure_get_acked')
   call MPI_Comm_is_revoked(comm, revoked)
   call check(.not. revoked, 'MPI_Comm_is_revoked before')
+  call MPI_Barrier(MPI_COMM_WORLD) ! others revoke it
   call MPIX_Comm_revoke(comm)
   call MPIX_Comm_is_revoked(comm, revoked)
   call check(revoked, 'MPIX_Comm_is_revoked after')

@@ -125,6 +125,13 @@ refused() {
 	[ $status = 1 ] || echo "set $*: status $status;"
 	[[ $err == *"$words"* ]] || echo "set $*: says \"$err\";"
 }
+# unknown WORDS ARG...: relayctl itself knows no such setting.
+unknown() {
+	local err status
+	err=$(ctl afe0 set "${@:2}" 2>&1 >/dev/null)
+	status=$?
+	[[ $status = 2 && $err == *"$1"* ]] || echo "set ${*:2}: status $status, says \"$err\";"
+}
 # refused_pairs TEXT: trunks.pairs that relayd does not start with.
 refused_pairs() {
 	local err status
@@ -145,7 +152,7 @@ refusals() {
 	refused "$ip" policy=stripe addresses=198.51.100.21/33
 	refused "$ip" policy=stripe addresses=198.51.100/24
 	refused "$ip" policy=stripe addresses=
-	refused 'no parameter adresses' policy=stripe adresses=198.51.100.0/24
+	unknown 'no setting adresses' policy=stripe adresses=198.51.100.0/24
 	refused_pairs "$B_RELAYS=best"
 	refused_pairs "198.51.100.0/33=dest"
 	refused_pairs "198.51.100.21=dest"
