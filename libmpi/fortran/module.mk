@@ -53,7 +53,7 @@ $(filter %.o,$(FORT_MODULES:%=$(B)/libmpi/fortran/%.o) $(B)/libmpi/fortran/mpi_f
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
 
 $(B)/libmpi/fortran/mpi_f08_ext.o: $(B)/libmpi/fortran/mpi_f08_types.o
-$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: libmpi/fortran/%.f90 $(FORT_GEN)/stamp
+$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: libmpi/fortran/%.f90 libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
 	$(call say,FC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<

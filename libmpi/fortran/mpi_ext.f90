@@ -1,15 +1,7 @@
-! use mpi_ext: mpi-ext.h for programs with `use mpi`.  Numbers as there.
+! use mpi_ext: mpi-ext.h for programs with `use mpi`.
 module mpi_ext
   implicit none
-  integer, parameter :: MPIX_ERR_PROC_FAILED = 16129
-  integer, parameter :: MPIX_ERR_PROC_FAILED_PENDING = 16130
-  integer, parameter :: MPIX_ERR_REVOKED = 16131
-  integer, parameter :: MPIX_ERR_AGAIN = 16132
-  integer, parameter :: MPI_ERR_PROC_FAILED = 16129
-  integer, parameter :: MPI_ERR_PROC_FAILED_PENDING = 16130
-  integer, parameter :: MPI_ERR_REVOKED = 16131
-  integer, parameter :: MPIX_FT = 905
-  integer, parameter :: MPI_FT = 905
+  include 'mpif-ext.h'
   interface
     subroutine MPIX_Comm_revoke(comm, ierror)
       integer :: comm

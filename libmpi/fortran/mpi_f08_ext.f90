@@ -1,16 +1,8 @@
-! use mpi_f08_ext: mpi-ext.h for programs with `use mpi_f08`.  Numbers as there.
+! use mpi_f08_ext: mpi-ext.h for programs with `use mpi_f08`.
 module mpi_f08_ext
   use mpi_f08_types
   implicit none
-  integer, parameter :: MPIX_ERR_PROC_FAILED = 16129
-  integer, parameter :: MPIX_ERR_PROC_FAILED_PENDING = 16130
-  integer, parameter :: MPIX_ERR_REVOKED = 16131
-  integer, parameter :: MPIX_ERR_AGAIN = 16132
-  integer, parameter :: MPI_ERR_PROC_FAILED = 16129
-  integer, parameter :: MPI_ERR_PROC_FAILED_PENDING = 16130
-  integer, parameter :: MPI_ERR_REVOKED = 16131
-  integer, parameter :: MPIX_FT = 905
-  integer, parameter :: MPI_FT = 905
+  include 'mpif-ext.h'
   interface MPIX_Comm_revoke
     subroutine MPIX_Comm_revoke_f08(comm, ierror)
       import

@@ -1,4 +1,4 @@
-! mpi-ext.h for programs with mpif.h.  Numbers as there.
+! mpi-ext.h for programs with mpif.h, and the numbers of the two modules.  As there.
       integer MPIX_ERR_PROC_FAILED
       parameter (MPIX_ERR_PROC_FAILED=16129)
       integer MPIX_ERR_PROC_FAILED_PENDING

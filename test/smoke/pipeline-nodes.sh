@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_root.sh
 . test/smoke/_root.sh
-need_root mpispd
+need_root pipeline-nodes
 # shellcheck source=test/smoke/_tell.sh
 . test/smoke/_tell.sh
 # shellcheck source=test/smoke/_mpispd.sh

@@ -158,6 +158,8 @@ bool spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns
 struct spd_proc *spd_proc_of_slot(uint32_t slot);
 void spd_proc_signal(int sig); /* all of them */
 void spd_proc_kill(struct spd_proc *p);
+/* It has finished: the cluster is told. */
+void spd_proc_has_left(struct spd_proc *p);
 /* They have a second to end. */
 void spd_procs_end(int why, const char *text);
 bool spd_procs_left(void);

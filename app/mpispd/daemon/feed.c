@@ -316,13 +316,8 @@ hear_feed(struct spd_proc *p, const struct spx_feed *f, uint64_t now_ns)
 			sp_node_alive(spd.node, p->slot, now_ns);
 		break;
 	case SPX_FEED_DONE:
-		if (p->slot == SP_NONE)
-			break;
-		p->left = true;
-		spd_net_cluster(&(struct spd_note){.type = SPD_NOTE_LEFT,
-						   .cluster = spd.conf->unit[spd.me].cluster,
-						   .slot = p->slot});
-		spd_slot_left(p->slot);
+		if (p->slot != SP_NONE)
+			spd_proc_has_left(p);
 		break;
 	default:
 		break;

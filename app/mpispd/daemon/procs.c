@@ -175,6 +175,15 @@ spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns)
 /* ---- end ---- */
 
 void
+spd_proc_has_left(struct spd_proc *p)
+{
+	p->left = true;
+	spd_net_cluster(&(struct spd_note){
+		.type = SPD_NOTE_LEFT, .cluster = spd.conf->unit[spd.me].cluster, .slot = p->slot});
+	spd_slot_left(p->slot);
+}
+
+void
 spd_proc_kill(struct spd_proc *p)
 {
 	p->killed = true;

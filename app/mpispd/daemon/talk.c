@@ -270,11 +270,7 @@ hear_message(struct spd_proc *p, const struct sp_client_msg *m, uint64_t now_ns)
 		take_card(p, m, now_ns);
 		break;
 	case SP_CLIENT_LEFT:
-		p->left = true;
-		spd_net_cluster(&(struct spd_note){.type = SPD_NOTE_LEFT,
-						   .cluster = spd.conf->unit[spd.me].cluster,
-						   .slot = p->slot});
-		spd_slot_left(p->slot);
+		spd_proc_has_left(p);
 		break;
 	case SP_CLIENT_ABORT:
 		hear_abort(p, m);
