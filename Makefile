@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # One Makefile for everything; `make help` lists the targets.
 #
 #   CC=gcc|clang        compiler (default gcc)

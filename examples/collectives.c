@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* collectives - how long collective calls over several clusters take, and whether their data is
  * right.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* heat2d - the 2-D heat equation on a plate, written as a PNG.
  *
  *   heat2d [--nx N] [--ny N] [--steps S] [--png FILE] [--every K]

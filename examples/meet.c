@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A server, and clients of any launchers, that meet while they run: MPI_Open_port, _Comm_accept,
  * _Comm_connect.  The server deals out slices of an integral whose value is pi; each client job
  * computes one with all its ranks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All to all, with sums: what a user of libmmp writes.
  *
  *      LIBMMP_RANK=0 mmp-all HOSTS ROUNDS BYTES &  LIBMMP_RANK=1 mmp-all HOSTS ROUNDS BYTES

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Plain MPI programs, compiled with our own mpicc: what a user would do.
 EXAMPLES := $(B)/examples/pingpong $(B)/examples/heat2d $(B)/examples/collectives $(B)/examples/survivor $(B)/examples/meet \
 	$(B)/examples/takeover $(B)/examples/pipeline

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pingpong - latency and bandwidth between two MPI processes, every byte checked.
  *
  *   pingpong [--max BYTES] [--quick] [--json FILE] [--peer RANK] [--budget-ms MS]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pipeline - pulse compression of a radar in three stages, which may lose processes while it runs.
  *
  *   pipeline input [--frames N] [--every MS]

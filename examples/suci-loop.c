@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci-loop - a program in the style of the Suci paper: one loop that computes, takes what
  * has come, and gives on what may be given, without ever standing still for the network.
  *

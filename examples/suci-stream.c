@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci-stream - a stream of pictures with deadlines that knows the flow, beside one that does not.
  *
  *      cc $(pkg-config --cflags suci) -o suci-stream suci-stream.c $(pkg-config --libs suci)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* survivor: a solver that goes on when ranks die.
  *
  *     mpirun --keep-going -n 8 ./survivor [STEPS [POINTS]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A program that goes on when its processes die: under mpispd (doc/sp.md) a spare takes the rank of
  * one that died over, and the step that was under way is done again.
  *

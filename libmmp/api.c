@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MP_*: the program's side. */
 #include "private.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # libmmp: the library of the MMP paper.  The archive for programs of this tree; for others
 # libmmp.so.1, which exports nothing but MP_*.  Who is in the job and at which address it
 # learns as libmpi does: those two objects serve both.

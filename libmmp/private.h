@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* private.h - what the files of libmmp share.
  *
  *      api.c     MP_*: the program's side

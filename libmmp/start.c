@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is in the job: the launcher's word, or a file with a line for each process. */
 #include "private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Settings of the store (doc/tuning.md), and the watch over them.
  *
  * One watch for the process: its turns have all stored settings, or all defaults.  What a turn

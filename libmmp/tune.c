@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MP_tune: the tuner of lib/tune over a path.  The lower rank leads: it orders a turn, sends a
  * burst and gets 4 bytes back, as mmp-perf's bursts do; then both have the same settings.  All of
  * it is in the stream of barriers, so receives of the program never see it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine's turn, by its thread or by whoever waits; sleeping, and waking each other. */
 #include "private.h"
 

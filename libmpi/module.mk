@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 include libmpi/knobs/module.mk
 
 # libmpi: the MPI library.  Two halves that meet in engine/engine.h:

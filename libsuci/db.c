@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The address database: ids and where they are. */
 #include "private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors: our own address, ids for those of others, and the relay that carries both
  * (doc/job-setup.md, Doors). */
 #include "private.h"

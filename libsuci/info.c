@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors, finding peers, flow information. */
 #include "private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory for blocks.  Pieces have sizes in classes, four to a doubling, so that what one
  * block gave back serves the next; what is in use and what is kept for later is
  * together never more than the limit. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # libsuci: the Suci paper's interface as a C library.  The archive for programs of this
 # tree; for others libsuci.so.1 and a static library of one object, which export
 # nothing but datagram_*.

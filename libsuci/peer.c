@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths and lanes to peers: opened when there is something to write, tried again while
  * nobody answers, given up after connect_ms.  Blocks are handed to a lane only when
  * its path is up, so what a lane loses is what a living peer may have lost. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks that come in, and reading them.
  *
  * A block gets its memory when it begins, so what has begun can be finished; without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers that belong to the machine: from the store of mpitune, if it has a row for this one, this
  * interface and libsuci, else from its caches (tune/caches.h). */
 #include "private.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Compiler, flags, build directory.
 
 ifeq ($(origin CC),default)

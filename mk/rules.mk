@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Macros for module.mk files.
 #
 #   $(call lib,NAME,DIR,LIBS,PKGS)          archive of DIR/*.c, headers in DIR/include

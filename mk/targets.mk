@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What a person types.
 
 # Runs what has a limit, on machines slower than ours, too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test/easy_switch.h - a circuit switch of eight ports that does at once what it is asked. */
 #ifndef TEST_EASY_SWITCH_H
 #define TEST_EASY_SWITCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test/mpi_program.h - random programs on engines of lib/mpi, and what must come of them.
  *
  * Every process posts sends and receives in an order of its own: receives from any source or with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Pictures of evaluations and benches: curves and bars by gnuplot, as SVG.
 
 Every picture says in its title whether it is measured or modelled.  The legend stands beside the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What holds for the house as a whole; part of test/tidy.
 
 test/tidy-known holds what is not yet as it should be.  It may only get shorter: what is not in it

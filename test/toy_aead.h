@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* toy_aead.h - no cipher at all, but of the shape of one: what tests of the protocol need
  * is that a changed bit, another key or another nonce is noticed, without a library. */
 #ifndef TOY_AEAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* within - run a command with a limit that a slow or loaded machine does not miss.
  *
  *   within LIMIT_S USED_FILE COMMAND...   its status; 124 when it was ended at its limit

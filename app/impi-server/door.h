@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* app/impi-server/door.h - a connection in clear, or through a sealed stream (seal/link.h): its
  * first four bytes say which.
  *

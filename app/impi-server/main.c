@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi-server - the rendezvous server of an IMPI 0.0 job.
  *
  * Prints "address:port" on stdout, logs on stderr.  Exit status: 0 all clients

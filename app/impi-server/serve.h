@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* app/impi-server/serve.h - the rendezvous of one job over kernel sockets.
  *
  * One thread, one epoll; all decisions are lib/impi's.  Logs to stderr: who

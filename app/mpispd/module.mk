@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # mpispd: the daemon of a node of clusters that go on.  conf and wire are archives that tests and
 # fuzzers link alone.
 include app/mpispd/conf/module.mk app/mpispd/wire/module.mk

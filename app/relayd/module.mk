@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd.  Pure parts are archives that tests and fuzzers link alone (conf, net, ctl);
 # the other rooms are compiled as one program.  A room's module.mk names the rooms and
 # the libraries whose headers it may include: no other folder is on its command lines.

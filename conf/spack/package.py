@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Spack recipe of relayd's MPI library and, with +relay, of all of it.  As a repository of one's own:
 #
 #   mkdir -p REPO/packages/relayd && cp conf/spack/package.py REPO/packages/relayd/

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* AES-256-GCM and SHA-256 of intel-ipsec-mb, X25519 of libsodium.  The first one's manager is only
  * a table of functions here: no job is ever queued, so one is enough for all threads. */
 #include "driver/aead.h"

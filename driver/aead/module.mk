@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Ciphers, hash, curve and key files.  intel-ipsec-mb comes without a .pc file.
 $(call lib,sucaead,driver/aead,seal base,libsodium)
 sucaead_PKGLIBS += -lIPSec_MB

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys from files, and a file with a new one. */
 #include "driver/aead.h"
 

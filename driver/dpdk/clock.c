@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include <time.h>
 #if defined(__x86_64__)
 #include <cpuid.h>

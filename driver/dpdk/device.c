@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Device names: what the administrator wrote -> what EAL probes. */
 #include <errno.h>
 #include <net/if.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,rddpdk,driver/dpdk,base,libdpdk)
 $(call unit,test_rddpdk_time,test/unit/test_rddpdk_time.c,rddpdk base)
 $(call unit,test_rddpdk_poller,test/unit/test_rddpdk_poller.c,rddpdk base,libdpdk)

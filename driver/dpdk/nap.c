@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
 #include <linux/if_packet.h>
 #include <net/if.h>

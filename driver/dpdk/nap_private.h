@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* nap_private.h - between port.c and nap.c. */
 #ifndef RDDPDK_NAP_PRIVATE_H
 #define RDDPDK_NAP_PRIVATE_H

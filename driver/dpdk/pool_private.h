@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between port.c and pool.c. */
 #ifndef DRIVER_POOL_PRIVATE_H
 #define DRIVER_POOL_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams into queues by their UDP port. */
 #include <string.h>
 #include <rte_byteorder.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between port.c, sort.c and their test. */
 #ifndef DRIVER_SORT_PRIVATE_H
 #define DRIVER_SORT_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver.h - what the files of driver/ocs share.
  *
  *     open.c      configuration; which kind of driver

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* names.c - files with names of ports; see driver/ocs.h. */
 #include "driver.h"
 

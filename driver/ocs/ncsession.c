@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ncsession.c - see ncsession.h. */
 #include "ncsession.h"
 

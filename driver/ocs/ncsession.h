@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ncsession.h - a conversation with one NETCONF server about cross-connects, blocking.
  *
  * The model is the one optical switches publish (namespace http://www.polatis.com/yang/

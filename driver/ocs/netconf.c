@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* netconf.c - NETCONF as an engine of ocsproto/core.h.
  *
  * libnetconf2 blocks, so a thread holds the session and does one job at a time; the owner's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* open.c - which kind of driver a configuration asks for; see driver/ocs.h. */
 #include "driver.h"
 

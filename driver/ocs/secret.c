@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* secret.c - files with credentials: user on the first line, password on the second. */
 #include "driver.h"
 

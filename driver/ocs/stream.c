@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stream.c - a session of lib/ocs/protocols over TCP: connect or be called, send, receive,
  * begin again; see driver.h. */
 #include "driver.h"

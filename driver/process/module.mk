@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What a long-running program of ours asks of the kernel about itself.
 $(call lib,process,driver/process,base,libbsd)
 $(call unit,test_pidfile,test/unit/test_pidfile.c,process base,libbsd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "driver/pidfile.h"
 
 #include <bsd/string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The object, its thread, the program's calls. */
 #include "spxrun_private.h"
 

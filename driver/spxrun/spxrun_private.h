@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/spxrun/spxrun_private.h - what the files here share.
  *
  *   run.c   the object, its thread, the program's calls

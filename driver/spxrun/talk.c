@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The stream to the manager. */
 #include "spxrun_private.h"
 

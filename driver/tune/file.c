@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading and writing the store's file. */
 #include "driver/tune_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a row says of this machine. */
 #include "driver/tune_file.h"
 

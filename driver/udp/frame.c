@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ethernet, IPv4 (RFC 791), UDP (RFC 768) from outside: everything is checked. */
 #include "frame.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A UDP datagram in an Ethernet frame, as an AF_XDP socket gets it. */
 #ifndef UDP_FRAME_H
 #define UDP_FRAME_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,sucudp,driver/udp,suci tune base)
 $(call unit,test_udp_driver,test/unit/test_udp_driver.c,sucudp sucaead suci tune base)
 $(call unit,test_udp_runs,test/unit/test_udp_runs.c,sucudp suci tune base)

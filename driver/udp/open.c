@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Making and closing the socket; what the interface can carry. */
 #include "udp_private.h"
 #include "xdp.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the receive buffers: tens of megabytes of which each datagram touches another
  * page, so large pages spare most of the misses in the TLB. */
 #include "udp_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving, the kernel's error queue, and turns of one UDP socket. */
 #include "udp_private.h"
 #include "xdp.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The driver's state, shared by its source files:
  *   open.c      making and closing the socket
  *   region.c    memory of the receive buffers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The AF_XDP socket: its memory, its rings, what it receives.  Sending stays with the UDP
  * socket, which cuts whole runs.
  *

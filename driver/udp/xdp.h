@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving past the kernel's IP and UDP: an XDP program on the interface hands the datagrams
  * for our address and port to an AF_XDP socket, everything else goes on to the kernel. */
 #ifndef UDP_XDP_H

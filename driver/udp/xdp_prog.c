@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The XDP program and its attachment, by bpf(2) itself: libbpf would come with every MPI
  * program for some twenty instructions. */
 #include "xdp.h"

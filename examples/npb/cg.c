@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cg - kernel CG of the NAS Parallel Benchmarks: the smallest eigenvalue of a sparse matrix.
  *
  *   cg [S|W|A|B]         under mpirun; class S by default, a power of two of processes

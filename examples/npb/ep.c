@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ep - kernel EP of the NAS Parallel Benchmarks: Gaussian pairs from uniform random numbers.
  *
  *   ep [S|W|A|B]         under mpirun; class S by default, a power of two of processes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ft - kernel FT of the NAS Parallel Benchmarks: a heat equation by three-dimensional FFT.
  *
  *   ft [S|W|A|B]         under mpirun; class S by default, a power of two of processes, at most as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* is - kernel IS of the NAS Parallel Benchmarks: rank integer keys, ten times.
  *
  *   is [S|W|A|B]         under mpirun; class S by default, a power of two of processes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mg - kernel MG of the NAS Parallel Benchmarks: Poisson's equation by a V-cycle of grids.
  *
  *   mg [S|W|A|B]         under mpirun; class S by default, a power of two of processes

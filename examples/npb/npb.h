@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* npb.h - what the kernels share beside communication: random numbers and the record of a run.
  *
  * Random numbers (RNR-94-007, section 2.3): x' = a x mod 2^46, a = 5^13; a double is x / 2^46. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* npb_comm.h - all the communication of the NPB kernels here, over MPI or over MMP.
  *
  *   NPB_MMP    over libmmp (mmp.h); otherwise over MPI, whichever the compiler wrapper means

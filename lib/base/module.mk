@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,base,lib/base,)
 
 BASE_SUITES := arena bytes clock copy crc32c hist ilist lobby nearest prefix prng ring serial siphash wheel

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Level l has 64 slots of 64^l ticks.  A timer sits at the lowest level whose
  * slots can tell its tick from now; advancing over a slot of level l > 0
  * re-files its timers one level down (a cascade). */

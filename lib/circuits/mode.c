@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "circ/mode.h"
 
 #include <stdbool.h>

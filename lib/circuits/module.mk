@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Which circuits a collective call needs and when: demand of a call, plan, run, prediction, and a
 # run on a switch's matrix.
 $(call lib,circ,lib/circuits,ocs coll base)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bruck et al. 1997: in round i send the first 2^i blocks held to the process
  * 2^i before; blocks are kept rotated in scratch space and put right at the
  * end.  Any p.  Cost: ceil(log2 p) alpha + (p-1) b beta. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Every place gathers its blocks at its master, the masters give them to each other, and each
  * spreads what it gets: a block enters every other place once.  Where the blocks of a place do
  * not lie side by side, all are packed by place in scratch space and put right at the end.

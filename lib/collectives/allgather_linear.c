@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Everybody sends its block to everybody: one round where memory is shared.  Takes unequal
  * blocks.  Cost: alpha + (p-1) b beta, p-1 messages in flight. */
 #include "builder.h"

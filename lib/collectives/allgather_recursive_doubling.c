@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Recursive doubling [OC]: partners at distance 2^i exchange all they hold.  Processes
  * beyond the largest power of two give their block to a neighbour first and get all of
  * them from it in the end.  Equal blocks.  Cost: log2 p alpha + (p-1) b beta if p is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ring [OC]: p-1 times, pass on the block that came in last; takes unequal
  * blocks.  Cost: (p-1)(alpha + b beta). */
 #include "builder.h"

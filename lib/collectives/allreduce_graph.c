@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Up the tree of a fixed graph to process 0 and down again (graph.h).
  * Cost: those of Reduce and Bcast by "graph"; circuits: one gamma for both. */
 #include "graph.h"

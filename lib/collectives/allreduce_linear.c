@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Everybody sends its vector to everybody and combines all of them in rank order, so every
  * process computes the same bits.  One round where memory is shared: for short vectors of
  * processes that wait for each other longer than they work.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* For places of equal size, where sending inside is cheap: inside each place every process
  * combines one part of the vector, all at once; then those with the same part combine across
  * the places; then every process gives its part to all of its place.  With one place that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Rabenseifner 2004: reduce-scatter by halving the vector, allgather by doubling it, both
  * between partners at distance 2^i; neighbours first, so that every partial result is of
  * consecutive ranks and non-commutative operations come out right.  Processes beyond the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Recursive doubling [OC]: partners at distance 2^i exchange and combine, the
  * lower rank's value always on the left, so every process computes the same
  * bits.  When p is not a power of two, the first 2r processes fold in pairs

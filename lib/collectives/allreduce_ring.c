@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ring: reduce-scatter round the ring, then allgather round the ring; each
  * part is computed by one process only, so all get the same bits.
  * Cost: 2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma. */

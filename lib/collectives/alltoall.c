@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Three forms of the same exchange; all take unequal blocks.
  *
  * linear: everything at once, for small blocks, and over several clusters those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bruck et al. 1997: every block goes by the binary digits of its way, all that have
  * digit i set together in round i: to the process 2^i after, from the one 2^i before.
  * Any p, equal blocks.  Cost: ceil(log2 p) alpha + about p/2 log2 p b beta; circuits:

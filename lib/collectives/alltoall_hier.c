@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* For short blocks and places of equal size, where sending inside is cheap and a message between
  * places is dear: every process gives its master what is for each other place; the masters give
  * each other all of it, one message a pair; each passes on to all of its place what came, as it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Recursive doubling [OC]: as Bruck's, but partners at distance 2^i exchange what has
  * that digit set, so that one port serves both directions and every round is a perfect
  * matching.  p a power of two, equal blocks.  Cost: log2 p (alpha + p/2 b beta);

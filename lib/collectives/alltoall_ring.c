@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ring: blocks travel both ways round, each the shorter one.  In round s a process passes on what
  * has come in the round before and is not for itself: of the process s - 1 before it (behind it)
  * the blocks for the next ones.  No circuit but those to the two neighbours. Cost: p/2 rounds of

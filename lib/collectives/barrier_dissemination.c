@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Dissemination (Hensgen, Finkel, Manber 1988): in round k every process tells
  * the one 2^k after it and hears from the one 2^k before it.
  * Cost: ceil(log2 p) * alpha. */

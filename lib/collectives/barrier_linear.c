@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Everybody tells everybody: one round, so that processes that share cores are switched to
  * once each.  Cost: alpha, p-1 messages in flight. */
 #include "builder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Recursive doubling [OC]: partners at distance 2^i tell each other; processes beyond
  * the largest power of two report to their neighbour first and are told by it in the end.
  * Cost: log2 p alpha (two more if p is no power of two); circuits: as many / k gamma. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Binomial tree [OC]: in every round the processes that have the data send it on,
  * half of the processes further first, neighbours last (reversed: the other way round).
  * Cost: ceil(log2 p) * (alpha + n beta); circuits: ceil(ceil(log2 p) / k) gamma. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Down a breadth-first tree of a fixed graph of a->degree neighbours each (graph.h).
  * Cost: depth hops of alpha + n beta, times the children one after another if a process
  * sends one message at a time; circuits: one gamma. */

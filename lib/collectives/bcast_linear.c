@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Linear [OC]: the root sends to everyone in turn.
  * Cost: (p - 1)(alpha + n beta); circuits: ceil((p - 1) / k) gamma. */
 #include "builder.h"

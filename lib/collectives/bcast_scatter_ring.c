@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* van de Geijn: scatter p parts of the vector down a binomial tree, then pass
  * them round a ring.  Cost: (log2 p + p - 1) alpha + 2 (p-1)/p n beta. */
 #include "builder.h"

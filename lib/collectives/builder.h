@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Private: how algorithms write schedules.
  *
  * Steps are added in program order.  coll_send, _recv, _reduce, _copy find

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Binomial tree: a process collects its subtree in scratch space, in virtual
  * rank order, and passes it on in one message.
  * Cost: ceil(log2 p) alpha + (p-1) b beta. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Everybody sends to the root; takes unequal blocks.
  * Cost: (p-1)(alpha + b beta). */
 #include "builder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fixed graph of degree neighbours each that algorithms named "graph" keep to: circuits that
  * are lit once and stay, messages that hop.  The graph is circulant: v is joined to v + d and v - d
  * for d = 1 and the second distance that makes the tree flattest; with an odd degree and even p

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Private: the fixed graph of "graph" algorithms, and the breadth-first tree around its vertex 0.
  */
 #ifndef COLL_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hierarchical forms for several places, clusters or nodes: reduce inside each to its
  * master, combine among the masters, spread inside.  The WAN is crossed once
  * per master pair, whatever the number of processes.  A master is the lowest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The profile impi-0.0: Barrier, Bcast, Reduce and Allreduce, whose rules are known
  * (coll/impi.h, reference 7.3 to 7.6). */
 #include "impi_view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* [R] The profile impi-0.0: what its text says about the operations here was not found;
  * these are this project's rules (coll/impi.h, reference 7.7), in one place so that they
  * can be replaced. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Private: what the two halves of the profile impi-0.0 share - who is whose master, and
  * steps that carry the prescribed tags.
  *

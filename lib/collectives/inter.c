@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations between two groups (MPI's inter-communicators; MPI 5.0, 6.2.3): what one
  * group gives the other one gets.  Whole vectors cross once each way, between the two
  * first processes or to and from the root; blocks go straight from process to process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which ranks are near each other: domains (clusters, nodes) numbered by their lowest ranks. */
 #include "builder.h"
 

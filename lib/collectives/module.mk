@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,coll,lib/collectives,base)
 $(call unit,test_coll_schedule,test/unit/test_coll_schedule.c,coll base)
 $(call unit,test_coll_select,test/unit/test_coll_select.c,coll base)

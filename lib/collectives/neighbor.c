@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Exchange over the edges of a process topology: everything at once, as an application's
  * halo is small in number and every block has a place of its own.
  *

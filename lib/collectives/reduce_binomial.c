@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Binomial tree in rank order: in round i the process whose bit i is set sends
  * what it has to the one without it.  Commutative operations rotate the ranks
  * so that the root is the tree's root; others reduce to virtual rank 0, which

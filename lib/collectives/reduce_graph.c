@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Up a breadth-first tree of a fixed graph of a->degree neighbours each (graph.h), the last child
  * of the broadcast first.  Cost: depth hops of alpha + n beta + n rho, times the children one after
  * another; circuits: one gamma. */

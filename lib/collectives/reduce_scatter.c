@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pairwise: in round k send the block of me+k to its owner and combine what
  *   comes from me-k; commutative operations.  Cost: (p-1)(alpha + b beta + b gamma).
  * reduce: reduce the whole vector to rank 0 in rank order, then scatter it; any

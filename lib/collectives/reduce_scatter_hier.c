@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* For several clusters: each reduces the whole vector to its master, the masters give each other
  * what is for the other's processes, one message a pair, and deal out what they have combined.
  * So a byte crosses once for every other cluster, where pairwise sends it once for every

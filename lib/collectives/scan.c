@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Inclusive and exclusive prefix by recursive doubling (Hillis, Steele 1986):
  * in round i send the partial over the last 2^i processes to me + 2^i, and put
  * what comes from me - 2^i in front of both partial and prefix.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The gather tree run backwards.  Cost: ceil(log2 p) alpha + (p-1) b beta. */
 #include "builder.h"
 

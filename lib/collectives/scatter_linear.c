@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The root sends each block to its process; takes unequal blocks.
  * Cost: (p-1)(alpha + b beta). */
 #include "builder.h"

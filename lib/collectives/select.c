@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which algorithm for which call: a table of rules, first match wins.  A rule
  * holds where the processes are so, for totals up to bytes_max (of the whole vector or of
  * one block, as the operation counts) and sizes up to size_max. */

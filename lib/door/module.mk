@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Addresses of doors: endpoints that join at any time.  Sans-I/O.
 $(call lib,door,lib/door,base)
 

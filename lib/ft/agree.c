@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Agreements: see ft/ft.h. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The object, failures that are known, and what floods. */
 #include "internal.h"
 

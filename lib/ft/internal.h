@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/ft/internal.h - what the parts know of each other.
  *
  *   ft.c      the object, failures, floods

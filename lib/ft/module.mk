@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Failures as errors: who has failed, revoking, agreeing with any number of deaths.  Sans-I/O.
 $(call lib,ft,lib/ft,base)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames, big-endian:
  *
  *   FAILED    version, type, bits, 0, u32 0, u64 0, u32 n, u32 rank[n]

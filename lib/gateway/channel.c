@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Channels: identification, beginning and end, memory shares, what can be asked. */
 #include "gateway_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving on a channel: bytes become packets.
  *
  * Bytes are read into two pieces: where the splitter wants them (the rest of a header, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending on a channel: PROTOACK first, then the pairs in turn, then FINI. */
 #include "gateway_internal.h"
 

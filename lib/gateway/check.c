@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gw_check(): do the tables agree with each other? */
 #include "gateway_internal.h"
 

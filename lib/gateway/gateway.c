@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory, the endpoint, queues of packets, and telling the driver. */
 #include "gateway_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway_internal.h - tables of the gateway; shared by the sources of lib/gateway only.
  *
  *     channel   one TCP connection: (gate of ours, foreign host)

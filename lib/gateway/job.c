@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs: who may talk over which channel, by which names; how they begin and end. */
 #include "gateway_internal.h"
 

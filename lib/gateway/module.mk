@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # IMPI/TCP channels to foreign hosts <-> Suci lanes: sans-I/O.
 $(call lib,gateway,lib/gateway,relay impi suci base)
 

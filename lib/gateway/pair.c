@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Pairs of processes, and the lane of those that are not both behind our channels. */
 #include "gateway_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory for packets: records of one size, and payload in blocks whose sizes are
  * powers of two (a buddy allocator), so that a small packet takes little and free
  * neighbours become large blocks again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* link.c - see impi/link.h. */
 #include "impi/link.h"
 

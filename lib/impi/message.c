@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* message.c - see impi/message.h. */
 #include "impi/message.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,impi,lib/impi,base)
 
 IMPI_SUITES := $(patsubst test/unit/test_impi_%.c,%,$(wildcard test/unit/test_impi_*.c))

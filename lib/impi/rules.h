@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/impi/rules.h - the server's rules where IMPI 0.0 is silent or was lost.
  *
  * Each is the project's own reading; a better source may replace a function

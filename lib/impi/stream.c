@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stream.c - see impi/stream.h. */
 #include "impi/stream.h"
 

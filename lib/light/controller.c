@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Agents and their frames, communicators, calls as they are announced. */
 #include "controller_internal.h"
 

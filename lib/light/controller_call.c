@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A call from its schedules to CLEAR_TO_SEND and RECEIVED. */
 #include "controller_internal.h"
 

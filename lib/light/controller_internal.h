@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* controller_internal.h - what the files of the controller share.
  *
  *     controller.c       agents and their frames, communicators, calls as they are announced

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs: what they lease, the queue of their calls. */
 #include "controller_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Links between two optical ports: what their relays are told, and what they say. */
 #include "controller_internal.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Circuits for jobs: what processes, relays and the controller of a switch say to each other, and
 # what each makes of it.  Sans-I/O.
 $(call lib,light,lib/light,circ ocs coll base)

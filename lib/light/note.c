@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "light/note.h"
 
 #include "base/bytes.h"

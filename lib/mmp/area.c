@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Good fit by classes of size, as mmp/area.h says. */
 #include "mmp/area.h"
 

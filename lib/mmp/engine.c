@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Making, turns, peers that go. */
 #include "engine_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* engine_private.h - what the files of the engine share.
  *
  *	engine.c      making, turns, peers that go

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Fragments that come: which message, where to, and when they are done with. */
 #include "engine_private.h"
 

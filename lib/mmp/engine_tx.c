@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending: a queue for each peer, and what the peer has room for. */
 #include "engine_private.h"
 

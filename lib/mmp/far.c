@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks of a stream as fragments, as mmp/far.h says. */
 #include "mmp/far.h"
 

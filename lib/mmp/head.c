@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The head of a fragment as bytes. */
 #include "mmp/head.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which receive takes which message: the first posted of those that fit, the first begun. */
 #include "engine_private.h"
 

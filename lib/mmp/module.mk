@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # lib/mmp: fragments, area, matching of the MMP library; no I/O, no clock.
 $(call lib,mmpcore,lib/mmp,base)
 $(foreach s,area ring engine pair far,$(call unit,test_mmp_$(s),test/unit/test_mmp_$(s).c,mmpcore base,,-pthread))

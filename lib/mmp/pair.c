@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Fragments between two processes of a node, as mmp/pair.h says. */
 #include "mmp/pair.h"
 

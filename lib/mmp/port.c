@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The program's side, as mmp/port.h says. */
 #include "mmp/port.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Taking sends back (MPI_Cancel of a send, IMPI reference 5.7). */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests that became done; the engine's start and end. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IMPI packet headers in front of what goes over relays and to foreign hosts (IMPI
  * reference 5). */
 #include "mpi/impi_packet.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/mpi/internal.h - what the parts of the engine know of each other.
  *
  *   send.c         isend, queues of outgoing packets per peer, rendezvous sending

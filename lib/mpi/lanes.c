@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "mpi/lanes.h"
 
 #include "mpi/impi_packet.h"

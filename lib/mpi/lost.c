@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process is lost, a context is void: what waits for either ends, what came goes. */
 #include "internal.h"
 

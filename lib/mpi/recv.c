@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The receiving half: matching, placing, unexpected messages, probing. */
 #include "internal.h"
 

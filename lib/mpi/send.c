@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sending half: choosing a protocol, queues of packets per peer, answers. */
 #include "internal.h"
 

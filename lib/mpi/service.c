@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of the library to itself: whole, in sending order, to a handler. */
 #include "internal.h"
 

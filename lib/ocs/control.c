@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* control.c - see ocs/control.h. */
 #include "ocs/control.h"
 

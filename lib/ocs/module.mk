@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # One optical circuit switch: its matrix, its leases, the contract of its driver.
 $(call lib,ocs,lib/ocs,base)
 $(call unit,test_ocs_matrix,test/unit/test_ocs_matrix.c,ocs base)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "pathpool/pathpool.h"
 
 #include "base/arena.h"

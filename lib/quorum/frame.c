@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of libraft as frames, big-endian:
  *
  *   u8 version, u8 type, u16 0, u64 term, u64 stamp, u64 echo, then by type

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is durable, as it is in memory, and journals: records with a head of 16 bytes each,
  * big-endian:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/quorum/internal.h - what the parts know of each other.
  *
  *   quorum.c   the object: time, frames, proposals, the lease

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of callbacks that libraft calls.  What it wants to hear of later is kept and told when
  * it is not on the stack any more; writes are durable when the callback returns, so between a
  * write and its end no message comes. */

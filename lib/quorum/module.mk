@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # One sequence of commands among a few voters: Raft by libraft, over bytes and deadlines.
 $(call lib,quorum,lib/quorum,base,raft)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The object: time, frames, proposals, the lease. */
 #include "internal.h"
 

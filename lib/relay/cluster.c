@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The jobs of a relay among the relays of its cluster: where a job is, how it is put there and
  * taken out, and what the other relays' frames mean.  See relay/cluster.h. */
 #include "cluster_internal.h"

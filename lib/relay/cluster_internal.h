@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cluster_internal.h - between the files of relay/cluster.h: cluster.c installs and removes, for
  * both roles; cluster_primary.c has our clients' jobs, cluster_member.c those of other relays,
  * cluster_ways.c who reaches whom. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs that other relays of the cluster gave to this one: it is a member. */
 #include "cluster_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs whose client called this relay: it is their primary. */
 #include "cluster_internal.h"
 

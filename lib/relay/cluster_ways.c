@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which clients the workers of this relay and the other relays of the cluster can reach. */
 #include "cluster_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The core's memory, clockwork and queries. */
 #include "door_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes that have failed in a job that survives that (note DEATH): they are to this core as if
  * they had left, and those that live are told. */
 #include "core_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The fast path: one segment in, one segment out. */
 #include "door_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups: which trunk a segment goes over, and what it means when there is none. */
 #include "core_internal.h"
 

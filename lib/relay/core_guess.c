@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Wrong tokens, by whom and by what they are said against.  Who comes from where the table says
  * that the process is has an allowance of that process alone.  All others share one of the job,
  * and each address one of its own over all jobs: whatever addresses and ports they have, together

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables of the forwarding core; shared by core*.c only. */
 #ifndef RELAY_CORE_INTERNAL_H
 #define RELAY_CORE_INTERNAL_H

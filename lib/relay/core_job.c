@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs: into the tables and out of them. */
 #include "core_internal.h"
 

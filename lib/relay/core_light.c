@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Light paths: opened, drained and closed as circuits come and go (relay/core.h, Light). */
 #include "core_internal.h"
 

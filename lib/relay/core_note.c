@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Notes that come in; those that go out are in core_tell.c. */
 #include "door_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths: who may open one, what it carries, what its end means. */
 #include "door_internal.h"
 

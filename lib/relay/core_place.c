@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of relays and where they are: a relay is called by an IPv4 address wherever relays,
  * processes and servers speak of it, and may be reached at an IPv6 address. */
 #include "core_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Strays: segments in custody whose path went down.  Those of a trunk wait in a queue of their
  * group for another trunk with room, before anything new; those for a process, in the queue of
  * the own client, until there is a path to it again: it may have cut only that, and who sent

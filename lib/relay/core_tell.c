@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* RELAYS, WAYS and LOST: who the relays of the clusters are, and what can be reached over
  * them.  Told by the tick, for callbacks come in the middle of things; what finds no room
  * is told again. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends of jobs that the relay behind a trunk has not been told, for the trunk was not up.
  *
  * A trunk with such ends keeps its slot, so that the other relay, which has the job and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What processes say about doors: those they register, those they use. */
 #include "door_internal.h"
 

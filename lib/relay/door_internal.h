@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors of a relay; shared by door_*.c and what of the core calls them.
  *
  * One table of entries.  An entry's place says its label: index of this relay << DOOR_SPACE_BITS |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of doors: places, trees of labels, clusters, holds, and whether they agree. */
 #include "door_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The tick of doors: asks, tells what found no room, frees what is over, gives up what is lost. */
 #include "door_internal.h"
 

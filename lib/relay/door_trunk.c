@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What relays tell each other about doors. */
 #include "door_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ranges of labels: whole pages, next fit. */
 #include "relay/job.h"
 

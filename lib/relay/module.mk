@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The relay's forwarding core and start-up: sans-I/O, no DPDK, no JSON.
 $(call lib,relay,lib/relay,door relayproto impi suci base)
 

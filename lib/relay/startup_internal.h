@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Start-up of one job; shared by startup*.c only. */
 #ifndef RELAY_STARTUP_INTERNAL_H
 #define RELAY_STARTUP_INTERNAL_H

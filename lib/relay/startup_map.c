@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The two mappings: values of labels as the other clusters see them, and as our
  * own client sees them. */
 #include "startup_internal.h"

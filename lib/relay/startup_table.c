@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The job table: who is where, and how foreign hosts and our gates see each other. */
 #include "startup_internal.h"
 

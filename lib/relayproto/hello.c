@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "relayproto/hello.h"
 
 #include "base/bytes.h"

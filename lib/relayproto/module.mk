@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What processes, relays and gateways tell each other over Suci: hello data and notes.  Sans-I/O.
 $(call lib,relayproto,lib/relayproto,suci base)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Deaths in a job that survives them (note DEATH): relays are told that it does, and who of this
  * cluster has failed; whom they name is told to the owner. */
 #include "relayset_internal.h"

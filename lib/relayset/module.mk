@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A process and the relays of its cluster: which relay carries what.  Sans-I/O.
 $(call lib,relayset,lib/relayset,relayproto suci base)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The relays that are known, how they go and come, turns. */
 #include "relayset_internal.h"
 

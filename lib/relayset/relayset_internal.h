@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayset_internal.h - state of a set, shared by its files:
  *   relayset.c   the list of relays, how they go and come, turns
  *   deaths.c     what relays are told, and tell, of processes that have failed

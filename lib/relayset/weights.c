@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which relay carries what: members and weights of the groups of lanes. */
 #include "relayset_internal.h"
 

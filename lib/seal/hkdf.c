@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* HMAC and HKDF over the SHA-256 of the outside. */
 #include "seal/crypto.h"
 

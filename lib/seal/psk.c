@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Pre-shared keys from text. */
 #include "seal/keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* text.h - what the readers of key files share. */
 #ifndef SEAL_PRIVATE_TEXT_H
 #define SEAL_PRIVATE_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/sp/internal.h - what the parts of a daemon know of each other.
  *
  *   view.c      views and changes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Cluster master: who is silent, what has died, what is to change next. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Management of a cluster that goes on: units, masters, views, severity.  Sans-I/O.
 $(call lib,sp,lib/sp,quorum base)
 # What a process and its daemon say to each other; libmpi needs nothing else of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The daemon as one object: memory, frames, what lib/quorum asks for. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Unit master: beats, lease, own processes. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views, and changes of them.
  *
  * A view as bytes, big-endian:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between the daemons of a cluster, big-endian:
  *
  *   u8 version, u8 type, u16 0, u32 cluster, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Texts that change chains. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between a process and who manages it, big-endian:
  *
  *   u32 bytes that follow, u8 version 0xf6, u8 type, u16 0, then

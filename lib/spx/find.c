@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What an origin's frames have come to: FIND, STATE.
  *
  * Who takes a rank over asks all who may know.  I/O processes tell what they have (open) and what

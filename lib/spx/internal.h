@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/spx/internal.h - what the parts know of each other.
  *
  *   spx.c     the object: messages in, timers, views

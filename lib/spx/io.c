@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A frame at an I/O process: ASKING whether somebody has it already, READY, GIVEN, WORKING; then
  * DONE.
  *

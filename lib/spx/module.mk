@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Frames through pipelines of clusters, tables of I/O processes, chains.  Sans-I/O.
 $(call lib,spx,lib/spx,base)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "spx/policy.h"
 
 /* The first one behind the last, by id. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The messages of one frame. */
 #include "spx/record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A frame at the process that begins it: QUEUED, BEGUN.  Then it is put on, or DONE. */
 #include "internal.h"
 

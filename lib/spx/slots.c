@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames by origin and number: a ring of window_max slots for each origin.
  *
  * Slot number % window_max is enough, as a frame is within the window above the floor that came

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A frame at the process that puts it: HELD, PUT to an I/O process, TAKEN by it.
  *
  * Its bytes stay until COMMIT.  When the I/O process dies it is HELD once more, with bit `again`:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The object: memory, views, messages in, timers. */
 #include "internal.h"
 

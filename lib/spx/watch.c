@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What people are told: who is missing at the start, clusters that fall silent, frames that do
  * not go on. */
 #include "internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages, big-endian:
  *
  *    0  version 0xf5, type, bits, 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Two rooms with public headers in include/suci: path/ is the endpoint and its hops, lane/ what runs
 # over them.  path/internal has what lanes see of paths beside those: upper.h; internal/ planted bugs.
 $(call lib,sucipath,lib/suci/path,seal base)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Medians of a few samples. */
 #ifndef TUNE_MEDIAN_H
 #define TUNE_MEDIAN_H

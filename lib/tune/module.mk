@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The measured optimum: tuner, store of what it found, watch over what is used.  Sans-I/O.
 $(call lib,tune,lib/tune,base)
 $(call unit,test_tune_tuner,test/unit/test_tune_tuner.c,tune base,,-lm)

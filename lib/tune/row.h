@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the table and its text share. */
 #ifndef TUNE_ROW_H
 #define TUNE_ROW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows: keys, values, the table. */
 #include "tune/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The store as a text: reading a file that anybody may have written, and writing one. */
 #include "row.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp.h - messages between the processes of a parallel program, received while they compute.
  *
  * A process has a rank, 0 .. MP_size() - 1.  It sends messages of any length to ranks and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the API has and the ABI has not: Fortran handles as integers, and the names that
  * MPI-3 removed.  Inline, so a program needs no symbol beyond the ABI's. */
 #ifndef MPI_NO_COMPAT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Make the ABI face of libmpi from the tables in this folder.
 
     generate.py OUT SOURCE...

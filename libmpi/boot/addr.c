@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which of this node's addresses to be reached at. */
 #include "boot.h"
 

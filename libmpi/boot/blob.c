@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes published through the launcher.  Big-endian, bounds-checked: they come
  * from other processes. */
 #include "boot.h"

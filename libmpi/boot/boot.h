@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* boot.h - how a process learns who else is in the job.
  *
  *   pmix.c     the launcher: size, rank, node, exchange of contacts, abort

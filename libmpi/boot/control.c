@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread that sleeps until the server channel closes or the launcher reports
  * a death: a rank that computes learns of it too. */
 #include "boot.h"

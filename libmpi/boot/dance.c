@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting to the hosts of foreign clients, and the processes of one host to the one
  * among them that owns its channels. */
 #include "boot.h"

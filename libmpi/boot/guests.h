@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* guests.h - connections at a port that have not begun a conversation yet.
  *
  *	connector	acceptor

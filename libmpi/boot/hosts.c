@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which IMPI hosts a client of this library is made of. */
 #include "boot.h"
 

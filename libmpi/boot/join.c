@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Joining an IMPI job: rank 0 of a client talks to the server (or to the relay
  * that plays the server), announces the processes, and gets the table of all. */
 #include "boot.h"

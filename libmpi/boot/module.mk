@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # How a process learns who else is in the job; built by ../module.mk.
 $(call lmpi_room,boot,ENGINE,engine)
 

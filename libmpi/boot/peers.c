@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which clients of the job are not libmpi, and how to speak with them. */
 #include "boot.h"
 

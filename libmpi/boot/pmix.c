@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The launcher, through PMIx. */
 #include "boot.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ports: TCP sockets that listen (guests.h: how conversations of two roots begin there), and doors
  * at a relay.  Over doors there is nobody to be held up by: who knocks has an address, and a lane
  * of its own.  There the words of guests.h are blocks of that lane, with a greeting behind KNOCK

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the launcher does for connecting jobs: names of ports, starting programs. */
 #include "boot.h"
 

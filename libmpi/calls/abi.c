@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The MPI_Abi_* queries, and handles as integers. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/calls/bsend.h - the buffers of buffered mode.
  *
  * A buffer belongs to a communicator, to a session or to the process; the first of them

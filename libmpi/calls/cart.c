@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Cartesian topologies. */
 #include <limits.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls that look at a communicator, name it, hang something on it, or free it. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Distributed graph topologies: every process knows its own edges. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Error handlers: which one an error of a call goes to, and the calls on them. */
 #include "errhandler.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Graph topologies: every process knows all edges. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The MPI_Group_* calls. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "impi_attr.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/calls/impi_attr.h - the attributes IMPI adds to communicators (reference 6.1).
  *
  *	IMPI_CLIENT_SIZE	clients (MPI implementations, clusters) in the communicator

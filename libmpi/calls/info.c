@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The MPI_Info_* calls. */
 #include <stdio.h>
 #include <stdlib.h>

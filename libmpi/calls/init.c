@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Beginning and end of a job, and what can be asked about it. */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on operators, and MPI_Reduce_local. */
 #include "call.h"
 #include "impl.h"

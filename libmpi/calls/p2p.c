@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Point-to-point: argument checks, packing, starting. */
 #include "p2p.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/calls/p2p.h - one point-to-point operation with its arguments checked.
  *
  * The same description serves blocking calls (on the stack), non-blocking ones

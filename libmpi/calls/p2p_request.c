@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The non-blocking and persistent point-to-point calls. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_Pack and its kin: the packed form of messages, in user buffers. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Partitioned communication (MPI 5.0, chapter 4).
  *
  * The k-th MPI_Psend_init to a process with some tag belongs to its k-th MPI_Precv_init from

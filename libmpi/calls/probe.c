@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Probes, and messages taken by them. */
 #include "call.h"
 #include "impl.h"

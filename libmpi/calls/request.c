@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on a request that are not about its completion. */
 #include "request.h"
 

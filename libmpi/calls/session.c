@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions (MPI 5.0, 11.3), and communicators made of groups alone. */
 #include "session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on what a status holds. */
 #include "call.h"
 #include "impl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls that make datatypes. */
 #include <stdlib.h>
 #include <string.h>

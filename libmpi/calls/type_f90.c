@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Datatypes of Fortran's SELECTED_REAL_KIND and SELECTED_INT_KIND (MPI 5.0, 19.1.9):
  * predefined ones that are made when first asked for, live to the end and know the
  * arguments they were asked for with.

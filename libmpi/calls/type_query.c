@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What can be asked about datatypes: sizes, contents, names, attributes. */
 #include <limits.h>
 #include <stdio.h>

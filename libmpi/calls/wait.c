@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion: the Wait and Test families, and MPI_Request_get_status*. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Neighbourhood collectives: blocks over the edges of the communicator's topology.
  *
  * Edges between the same two processes match in the order of their lists.  Of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The collectives that compute.  Vectors are combined in packed form. */
 #include "call.h"
 #include "coll.h"

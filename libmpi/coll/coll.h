@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/coll.h - running collective operations.
  *
  * lib/collectives says what each process does, as a schedule over packed bytes;

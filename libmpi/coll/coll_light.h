@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/coll_light.h - collective calls and light paths (light/client.h): which calls are
  * announced, and the gate of their messages to other clusters.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The executor: steps start when what they depend on is complete, and when the
  * step before them in the same direction to the same peer has been issued. */
 #include <stdlib.h>

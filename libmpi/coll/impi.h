@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/impi.h - collectives with foreign MPIs: when the profile impi-0.0 runs,
  * and what its messages look like.
  *

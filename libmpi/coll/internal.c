@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Collectives the library makes for itself: context ids, splits, topologies. */
 #include <string.h>
 

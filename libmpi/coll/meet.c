@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The members of a communicator meet, those that live. */
 #include "meet.h"
 

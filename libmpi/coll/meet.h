@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/meet.h - a barrier that ends whoever dies.
  *
  * Threads  the lock is held. */

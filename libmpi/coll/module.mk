@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Tests of collectives and communicators on an engine of the test's own.
 $(call lmpi_room,coll,SURFACE,objects engine)
 

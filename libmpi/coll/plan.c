@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Plans: schedules with the lists the executor works on. */
 #include "plan.h"
 

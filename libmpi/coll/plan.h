@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/plan.h - schedules made ready to run, and those a communicator keeps.
  *
  * Building a schedule costs more than a short collective call itself, and programs make the

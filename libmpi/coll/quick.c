@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which steps are left, under way and done is a word each. */
 #include "quick.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/quick.h - blocking calls of few steps, without a request.
  *
  * The executor (exec.c) keeps lists and counts so that any number of steps costs no more than

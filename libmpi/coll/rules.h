@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/coll/rules.h - which algorithm for which collective call, from a file (JSON):
  *
  *     [ { "op": "bcast", "bytes_max": 8192, "size_max": 64, "algorithm": "binomial" }, ... ]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The packed view of user buffers: the user's own memory where it is packed by
  * nature, a copy where it is not. */
 #include <stdlib.h>

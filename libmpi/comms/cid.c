@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Context ids: IMPI reference 6.  A new communicator takes the maximum over all
  * processes involved plus one; every process involved raises its own maximum by
  * two, for the point-to-point and the collective context.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Making intra-communicators from others. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/comms/comm_create.h - constructors other files use. */
 #ifndef LMPI_COMM_CREATE_H
 #define LMPI_COMM_CREATE_H

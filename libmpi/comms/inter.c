@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Inter-communicators: made of two groups that have a leader each, merged, cut down.
  *
  * An inter-communicator has its context, on which the two groups send to each other, and

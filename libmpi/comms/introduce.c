@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Cards of all go to the other side and become slots there. */
 #include "introduce.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/comms/introduce.h - two groups of processes that have no world ranks in common.
  *
  * World ranks are each job's own (engine/others.h).  All of both groups come to this call; their

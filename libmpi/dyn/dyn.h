@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/dyn/dyn.h - processes that come and go: what the files here and calls/init.c share.
  *
  * Connecting two groups makes an inter-communicator and a link, which holds it until it is

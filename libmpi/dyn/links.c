@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is connected: disconnecting, and the end. */
 #include <stdlib.h>
 

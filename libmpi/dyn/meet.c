@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two groups of processes meet at a port. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Starting programs, and who has started this one. */
 #include <stdio.h>
 #include <stdlib.h>

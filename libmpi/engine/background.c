@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress while the program computes, where LIBMPI_PROGRESS=thread asks for it: a thread
  * that sleeps like a waiting rank and, when there is news or a while has passed, takes turns
  * of the loop - unless the program has taken some since it last looked.  Everything under

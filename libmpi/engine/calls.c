@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine's calls for the surface, on the one engine of this process; and short messages of
  * the node, which go past its queues. */
 #include "internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The rate of the time stamp counter: see cycles.h. */
 #include "cycles.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cycles.h - the time stamp counter as the clock of loops that are shorter than a system clock's
  * reading.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Near or far: see distance.h. */
 #include "distance.h"
 

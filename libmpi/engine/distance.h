@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* distance.h - is the process that I send to through a ring on a CPU that is near mine, or far?
  *
  * A message through a ring is copied twice, and each of its lines goes from one CPU's caches to the

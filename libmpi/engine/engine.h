@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/engine/engine.h - the byte-moving half of libmpi.
  *
  * Below the MPI_* surface (libmpi/calls and below) and above the transports (self, shm,

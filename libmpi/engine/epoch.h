@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/engine/epoch.h - a process of a cluster that goes on: started by mpispd (sp/client.h).
  *
  * Who plays which rank is the daemons' matter.  Each time a rank goes to another process there is

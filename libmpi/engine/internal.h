@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* internal.h - what the parts of this half know of each other: lib/mpi's engine with
  * transports, a clock, a loop, a start and an end.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/engine/light.h - light paths to other clusters: light/client.h with a relay, a clock and
  * turns (doc/optical.md); ../transport/light.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lock.h - the one lock of libmpi.
  *
  * Every MPI call that touches shared state holds it from entry to return, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The loop, waiting, the lock: below all transports; built by ../module.mk.
 $(call lmpi_room,engine,ENGINE,)
 

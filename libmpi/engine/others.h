@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/engine/others.h - processes of other jobs: what the engine does for libmpi/dyn.
  *
  * A job numbers its processes by their ranks in MPI_COMM_WORLD.  Those of other jobs get slots

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How long to look at one ring: see patience.h. */
 #include "patience.h"
 

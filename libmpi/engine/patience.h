@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* patience.h - how long who waits for a message of its node looks at one ring only.
  *
  * lmpi_recv_whole() looks for the message itself; what it does not see in time goes the long

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop: turns, waiting, done callbacks, and how a job fails. */
 #include "internal.h"
 #include "light.h"

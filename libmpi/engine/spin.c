@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How long to spin: see spin.h. */
 #include "spin.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spin.h - how long who waits spins before it sleeps, and how often it gives the core away.
  *
  * No clock and no thread in here: progress.c measures and acts.  Not for several threads at once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/engine/transports.h - what the loop, the calls and start-up ask of the transports, which
  * are above: they answer in ../transport/dispatch.c and in the files named here.
  *

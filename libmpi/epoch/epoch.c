@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process of a cluster that goes on: what mpispd says, and start-up by it in place of PMIx. */
 #include "join.h"
 

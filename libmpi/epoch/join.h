@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/epoch/join.h - start-up by mpispd, for ../start. */
 #ifndef LMPI_JOIN_H
 #define LMPI_JOIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Attributes between languages (MPI-4.1 19.3.7): what C sets is a pointer, in Fortran the
  * integer of it; what Fortran sets is an integer, in C a pointer to it.  So integers of
  * Fortran are kept in cells, which are known by where they lie.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* C procedures that call Fortran ones.
  *
  * Reductions and error handlers have no place for a state, so there is a pool of

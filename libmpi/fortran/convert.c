@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Values that cross between Fortran and C. */
 #include "fortran.h"
 

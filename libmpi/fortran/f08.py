@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Module mpi_f08, for generate.py.
 
     mpi_f08_types.f90   handle types with == and /=, MPI_Status, MPI_Sizeof: for module mpi as well

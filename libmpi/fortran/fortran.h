@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/fortran/fortran.h - what the Fortran wrappers share.
  *
  * The wrappers are a library of their own on top of the ABI (libmpifort_abi.so.1):

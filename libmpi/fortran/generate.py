@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Make the Fortran face of libmpi from the tables in libmpi/abi.
 
     generate.py OUT

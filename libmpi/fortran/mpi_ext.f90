@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! use mpi_ext: mpi-ext.h for programs with `use mpi`.
 module mpi_ext
   implicit none

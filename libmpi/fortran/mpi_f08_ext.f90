@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! use mpi_f08_ext: mpi-ext.h for programs with `use mpi_f08`.
 module mpi_f08_ext
   use mpi_f08_types

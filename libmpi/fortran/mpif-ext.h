@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! mpi-ext.h for programs with mpif.h, and the numbers of the two modules.  As there.
       integer MPIX_ERR_PROC_FAILED
       parameter (MPIX_ERR_PROC_FAILED=16129)

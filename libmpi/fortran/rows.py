@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The tables of libmpi/abi as the Fortran bindings see them."""
 import os
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sections of arrays as datatypes. */
 #include "section.h"
 #include "staged.h"

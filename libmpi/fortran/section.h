@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/fortran/section.h - choice buffers of module mpi_f08: C descriptors become
  * address, count and datatype.
  *

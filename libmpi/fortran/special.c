@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Wrappers that no table describes: callbacks, attributes, strings with a length,
  * functions, and the names that MPI-3 removed.  Compiled twice, see fortran.h. */
 #include "fortran.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Contiguous copies of sections, until a call that works on them is complete. */
 #include "staged.h"
 

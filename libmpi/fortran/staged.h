@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/fortran/staged.h - what section.c and staged.c share. */
 #ifndef LMPI_FORTRAN_STAGED_H
 #define LMPI_FORTRAN_STAGED_H

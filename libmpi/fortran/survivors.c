@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi-ext.h from Fortran: what modules mpi_ext and mpi_f08_ext, and mpif-ext.h, declare.  Another
  * libmpi_abi.so.1 may not have these calls: then they fail. */
 #include "section.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Revoking, acknowledging, agreeing, shrinking. */
 #include <stdlib.h>
 #include <string.h>

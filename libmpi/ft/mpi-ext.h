@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi-ext.h - libmpi's extensions: failures of processes as errors (ULFM).
  *
  * Errors   beyond those of the ABI; their classes are the codes.

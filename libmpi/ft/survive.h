@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/ft/survive.h - the surface tells the engine what it knows of communicators. */
 #ifndef LMPI_FT_H
 #define LMPI_FT_H

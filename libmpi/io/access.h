@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/io/access.h - one read or write, in whatever form it was called. */
 #ifndef LMPI_ACCESS_H
 #define LMPI_ACCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The entry points of reading and writing: every form of the two. */
 #include "access.h"
 #include "impl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Collective access: the queue of a file, and whether to go together.
  *
  *	start     exchange spans

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Data representations: their names, and converting between memory and stream.
  *
  * The stream of an access holds its basic elements in type map order, one after another,

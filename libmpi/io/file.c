@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Files: opening, closing, and what all processes of one agree on. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* File handles: apart from the rest, because error handling needs no more than this. */
 #include "io.h"
 

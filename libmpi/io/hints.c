@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hints: those of the standard and of ROMIO that mean something here.
  *
  *	cb_buffer_size        window of an aggregator

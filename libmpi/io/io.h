@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/io/io.h - MPI-IO on POSIX files.
  *
  * How an access goes

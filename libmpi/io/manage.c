@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views, pointers, sizes, consistency: everything about a file but its data. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Tests of views and plans of file accesses; the rest of MPI-IO is tested by programs
 # (test/mpi/io*.c) and built by ../module.mk.
 $(call lmpi_room,io,SURFACE,coll objects engine)

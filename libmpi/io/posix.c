@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* System calls that take whole ranges, locks, and what errno means to MPI. */
 #include <errno.h>
 #include <fcntl.h>

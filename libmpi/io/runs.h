@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/io/runs.h - lists of pieces of a file, in the form in which processes tell each
  * other what they want: rows of equal pieces at equal distances.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The shared file pointer: a number in a hidden file, changed under a lock.
  *
  * Why not in a process: whoever wants the pointer would depend on the program of that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Independent access: straight where the range lies in one piece, else by data sieving.
  *
  * Sieving moves a window of the file that holds several pieces at once.  Reading, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two-phase I/O: aggregators move windows of the file, messages carry the pieces.
  *
  * The range from the lowest to the highest byte that anybody wants is shared out among

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/io/twophase.h - state of two-phase I/O; see twophase.c. */
 #ifndef LMPI_TWOPHASE_H
 #define LMPI_TWOPHASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views: flattening a filetype, and where stream positions lie in the file. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Windows of an aggregator: which bytes are wanted, and moving them. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "lmpi/knobs.h"
 
 #include "base/nearest.h"

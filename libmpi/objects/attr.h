@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/attr.h - attribute keys and values on communicators and datatypes.
  *
  * Threads  the lock is held; user callbacks run with it held (it is recursive). */

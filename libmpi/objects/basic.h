@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/basic.h - machine kinds behind the predefined datatypes.
  *
  * Several MPI names share one kind (MPI_INT, MPI_INT32_T, MPI_INTEGER: I32);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/binary128.h - long double as the 16 bytes external32 has for it.
  *
  * IEEE 754 binary128, big-endian: 1 sign bit, 15 exponent bits (bias 16383), 112

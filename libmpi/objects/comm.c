@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Communicator objects: life and lookup. */
 #include "comm.h"
 

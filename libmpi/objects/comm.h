@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/comm.h - groups and communicators.
  *
  * A group is an ordered list of world ranks.  A communicator is a group, a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Type constructors: bounds, signature and layout of a new type from its
  * components.  Bounds follow MPI 5.0, 5.1 (type maps with lb and ub markers). */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Packing and unpacking: walks a layout over any range of the packed bytes. */
 #include <string.h>
 

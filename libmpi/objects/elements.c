@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Counting basic elements in packed bytes, by the type signature. */
 #include "external32.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/errhandler.h - error handler objects.
  *
  * Threads  the lock is held, except in lmpi_errhandler_run(). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/errors.h - error classes, codes and their texts.
  *
  * Codes of the library are the classes themselves; the text of MPI_Error_string

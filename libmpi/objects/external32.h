@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/external32.h - messages in the representation IMPI puts on the wire.
  *
  * external32 (IMPI reference 2.2; MPI 5.0, "External Data Representation") is the

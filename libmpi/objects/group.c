@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Group objects. */
 #include <stdlib.h>
 #include <string.h>

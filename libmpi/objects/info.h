@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/info.h - info objects: ordered (key, value) lists.
  *
  * Threads  the lock is held. */

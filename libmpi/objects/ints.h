@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/ints.h - an array of counts or displacements as the caller gave it:
  * int of the classic bindings, 64 bits of the large-count ones. */
 #ifndef LMPI_INTS_H

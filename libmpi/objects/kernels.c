@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Loops of the predefined operations on plain numbers, one per operation and
  * machine kind.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_MINLOC and MPI_MAXLOC.  Pairs may lie packed or with holes, so they are
  * reached by offsets and copied. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/layout.h - building the tree of loops and runs of a type.
  *
  * All memory comes from the type the layout is for and goes with it; children

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/message.h - a message taken by a matched probe. */
 #ifndef LMPI_MESSAGE_H
 #define LMPI_MESSAGE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Tests of handles, representations and the datatype engine on an engine made of nothing; the room
 # itself is built by ../module.mk.
 $(call lmpi_room,objects,SURFACE,engine)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/object.h - what all dynamic handles have in common.
  *
  * A handle is the address of its object.  Objects come from one pool per kind

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations: handles, checks, application. */
 #include "op.h"
 

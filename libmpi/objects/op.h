@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/op.h - reduction operations.
  *
  * Predefined ones are loops per machine kind of datatype; user ones are called

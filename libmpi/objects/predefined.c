@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The predefined datatypes: one static object per handle of the ABI. */
 #include "external32.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/rep.h - which representation a message has, and moving data into and
  * out of it with MPI's errors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Request objects, what a status holds, checks of arguments. */
 #include "request.h"
 

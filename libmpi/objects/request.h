@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/request.h - requests: everything a user can wait for.
  *
  * The engine's request is embedded first; its `done` is the completion of all

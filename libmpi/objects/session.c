@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Session objects: lookup; their life is calls/session.c. */
 #include "session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/session.h - sessions, and who keeps the library up.
  *
  * The engine is one per process.  MPI_COMM_WORLD (MPI_Init to MPI_Finalize) and every

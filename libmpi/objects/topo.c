@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Topologies on communicators: life, and what all kinds share. */
 #include "topo.h"
 

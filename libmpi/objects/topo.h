@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/topo.h - virtual topologies attached to communicators. */
 #ifndef LMPI_TOPO_H
 #define LMPI_TOPO_H

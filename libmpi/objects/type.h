@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/type.h - the datatype engine.
  *
  * A datatype is kept in two forms: its contents (what the user called, for

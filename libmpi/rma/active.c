@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Active target: fence, and general active target synchronisation; completion of what is
  * under way. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/rma/layout_wire.h - datatypes in packets.
  *
  * What travels is the layout, not the signature: 64-bit words in the byte order of the

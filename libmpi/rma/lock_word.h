@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/rma/lock_word.h - the lock of one process's part of a window, in one word.
  *
  *	bit 31     held exclusively

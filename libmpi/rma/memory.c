@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory of windows: who has it where, and sharing it within a node. */
 #include <stdlib.h>
 #include <string.h>

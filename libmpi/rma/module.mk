@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Tests of windows; they themselves are built by ../module.mk.
 $(call lmpi_room,rma,SURFACE,comms coll objects engine)
 

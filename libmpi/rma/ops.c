@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations on windows: what is asked for, whether it may be, and which way it goes. */
 #include <stdlib.h>
 #include <string.h>

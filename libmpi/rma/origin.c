@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations that go as packets, seen from the origin; and how packets are sent. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Passive target: locks, and flushing. */
 #include <sched.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of a window, or of an origin, seen through a datatype. */
 #include <sched.h>
 #include <stdlib.h>

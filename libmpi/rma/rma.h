@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/rma/rma.h - windows and one-sided communication (MPI 5.0, chapter 12).
  *
  *	win.c          window objects: life, names, attributes, hints, error handlers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets that have come: operations of other processes on my part of a window. */
 #include <stdlib.h>
 #include <string.h>

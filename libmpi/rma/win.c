@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Window objects: making and freeing them, and what hangs on them. */
 #include <stdio.h>
 #include <stdlib.h>

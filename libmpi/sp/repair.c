@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_COMM_WORLD after a takeover: the same ranks, all of them there. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/sp/sp.h - a rank that went to another process: what the surface does about it.
  *
  * Threads  the lock is held. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPISP_ calls. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames and the messages in them. */
 #include "pipeline.h"
 

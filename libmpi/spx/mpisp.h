@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpisp.h - MPI programs as stages of a pipeline that goes on: MPI/SP and MPI/SPx.
  *
  * A pipeline is made of clusters.  Each is a program with an MPI_COMM_WORLD of its own; I/O

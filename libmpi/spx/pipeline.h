@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/spx/pipeline.h - what calls.c and frames.c share.
  *
  * Threads  the lock is held; it is given up while a call waits. */

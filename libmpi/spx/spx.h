@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/spx/spx.h - stages of pipelines: what calls/ needs of it.
  *
  * A message to or from a special rank is a record of the frame that the program is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* End of the engine: of a job, or of an epoch of it. */
 #include "internal.h"
 #include "light.h"

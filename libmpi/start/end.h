@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/start/end.h - what start.c takes back when it cannot go on.
  *
  * Threads  the lock is held. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Start and end of a process; built by ../module.mk.
 $(call lmpi_room,start,ENGINE,epoch transport boot engine)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of other jobs get slots: see others.h of engine. */
 #include "boot.h"
 #include "transport.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Start and end of the engine. */
 #include "internal.h"
 #include "cycles.h"

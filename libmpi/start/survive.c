@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A job that survives deaths: lib/ft with messages of the engine, and who tells it. */
 #include "boot.h"
 #include "epoch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a tool may look at and set: tables behind MPI_T. */
 #include "internal.h"
 #include "light.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers that belong to the machine (doc/tuning.md).
  *
  * What two processes have to agree on, or what only makes sense for both, is the node's: node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Categories: the control variables, and the performance variables by group.  Enumerations
  * and events: there are none. */
 #include "tool.h"

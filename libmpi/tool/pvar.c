@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Performance variables: sessions, handles, values. */
 #include "tool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/tool/tool.h - the tool information interface, MPI_T.
  *
  * Control variables are the engine's knobs, performance variables its gauges

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """generate.py OUT: OUT/trace_calls.c, an MPI_X for every call worth a record.
 
 What is noted of a call follows from the names of its arguments, which are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # libmpitrace: notes every call of a program, over any libmpi_abi.
 
 TRACE_GEN := $(B)/libmpi/trace/gen

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/trace/trace.h - the event trace of a rank: libmpitrace.so writes it, mpitrace reads it.
  *
  * The library stands between the program and any libmpi_abi.so.1 (PMPI): LD_PRELOAD it, or

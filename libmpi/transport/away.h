@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* away.h - will the program be back soon?
  *
  * When a blocking call returns, lane acks are owed that nobody waits for: those that somebody

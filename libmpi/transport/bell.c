@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doorbells: a pipe per process, which others of its node open through /proc/PID/fd, as they
  * do with its segment: no socket, no name that could stay behind.  A ring means nothing but
  * "look again". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All transports together: who goes by which, turns, sleeping. */
 #include "transport.h"
 

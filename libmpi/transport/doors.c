@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors of this process, and doors of other clusters: see doors.h. */
 #include "doors.h"
 

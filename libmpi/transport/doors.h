@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* doors.h - doors of this process at a relay of its cluster: what the files about them share.
  *
  *   doors.c       the path to the relay; what the client of doors (door/client.h) wants, and tells

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Conversations of two roots over a pair of doors: see doors.h.
  *
  * Who calls has a door and an import for the conversation, and gives up both when all that it said

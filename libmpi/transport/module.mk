@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Packets to peers; built by ../module.mk.
 $(call lmpi_room,transport,ENGINE,boot engine)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Suci: direct lanes to processes on other nodes of my cluster, lanes over
  * relays to those of other clusters.  One packet is one block. */
 #include "net_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What Suci tells us: paths, blocks, notes. */
 #include "net_private.h"
 

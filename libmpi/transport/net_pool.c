@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A bound on direct paths: what the pool (lib/pathpool) asks of Suci and the engine. */
 #include "net_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* net_private.h - state of the Suci transport, shared by its files:
  *   net.c       packets and lanes, turns
  *   net_ops.c   what Suci tells us

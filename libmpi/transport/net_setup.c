@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Socket, endpoint, relays: opening, watching, closing. */
 #include "net_private.h"
 

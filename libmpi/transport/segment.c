@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory shared by processes of a node, for windows; the same way shm.c makes its rings. */
 #include "transport.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of one node: each has a segment with one ring per sender.
  *
  * The segment is anonymous memory behind a file descriptor (memfd) that peers

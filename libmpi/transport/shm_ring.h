@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* shm_ring.h - bounded byte ring between one producer and one consumer process.
  *
  * Records of any length up to a quarter of the ring, each contiguous.  The ring

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* shm_share.h - a long message copied by both of its processes.
  *
  * The receiver copies it out of the sender's memory piece by piece, from the front.  A sender

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IMPI packets on TCP: channels to the hosts of foreign clients, or one channel to the
  * packet switch of this host (tcp_switch.c) that has them. */
 #include "transport.h"

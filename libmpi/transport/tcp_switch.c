@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The packet switch of an IMPI host with several processes: a thread of its lowest rank
  * that carries whole IMPI packets between the channels to foreign hosts and the
  * processes, which speak the same packets on TCP connections of their own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* transport.h - the transports, for each other and for start and end; what the loop asks of them is
  * engine/transports.h.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Compiler wrappers: the build tree's own, and those to be installed.
 #
 #   $(call wrapper,NAME,LANGUAGE,OPTION,VARIABLE,LIBS,FLAGS)      sed commands that do not depend on the place

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci.h - reliable datagrams between the processes of a parallel program.
  *
  * A process has one UDP socket and an id; an address database says where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Hostile frames and connections; each attack is a function, its name the first argument.
 
     python3 attacker.py ATTACK ARGUMENT...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Kills a program at a named event of somebody's log.
 
     python3 doom.py LOG PATTERN SECONDS NETNS PROGRAM

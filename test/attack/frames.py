@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Frames and what is read out of them: Ethernet, ARP, IPv4, UDP, ICMP, Suci's path header."""
 import random
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by test/attack/run: the rows, a function each.  S is how long an attack lasts.
 # shellcheck shell=bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by test/attack/run: rows in which a process under attack runs out of something.  Limits
 # are set from outside, on processes of this testbed, and taken back after the row.
 # shellcheck shell=bash

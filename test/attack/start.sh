@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by test/attack/run: kill -9 while a job starts, at events that logs name.  Each row is a
 # start; the short form has one for each program.
 # shellcheck shell=bash

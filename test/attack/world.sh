@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by test/attack/run: two clusters under a running job, an attacker on each leg, and
 # what is looked at after each attack.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How long until all know of a death: detect FILE, under mpirun --keep-going.
  *
  * The highest rank notes the time in FILE and kills itself; all others wait for a message of it,

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # detect.sh BUILD_DIR: how long until ranks know of a death, first at all and then all of them.
 #
 #	RANKS=16	of one node

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # One gateway hop against haproxy in TCP mode, sourced by run-bench.  A host a0 inside
 # the cluster and a host gc outside talk IMPI packets (impipp) four ways, in turn, in the

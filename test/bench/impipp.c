@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impipp - ping-pong and streaming of IMPI packets between two hosts of one process
  * each: what `make bench` measures a gateway with, and what it measures beside it.
  *

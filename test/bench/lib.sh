@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What run-bench measures.  Each function builds a testbed, takes turns between ours and
 # the peer, writes raw JSON per round and one report.
 

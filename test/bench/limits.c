@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* limits - what this machine itself takes, beside which a bench puts its rows.
  *
  *   limits CPU CPU - - - - BYTES...                 UDP over loopback

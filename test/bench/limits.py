@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The machine's own limits (limits.c) beside the rows of a bench."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # What the benches print beside their rows; sourced after tools/testbed/lib.sh.
 

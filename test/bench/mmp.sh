@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-mmp` (root): the figures of the MMP paper on this machine, in one node and between two
 # (one veth), by mmp-perf.  Fig. 4: bursts with a reply of 4 bytes beside bare ones, inline and by the
 # thread.  Fig. 5: the paper's fragments beside the one MP_tune chose.  Computing kept while data come.  A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call testprog,netpp,test/bench/netpp.c,,)
 # Two threads, and nothing of ours.
 $(call testprog,limits,test/bench/limits.c,,,-lpthread)

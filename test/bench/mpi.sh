@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-mpi` (root): libmpi, MPICH and Open MPI in one run, in short turns, in the same
 # namespaces: half round trip, bandwidth, bandwidth of what was just written, message rate,
 # Allreduce, Alltoall, Bcast, in the shared memory of one node and between two (one veth, offloads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpibench - times of an MPI library in short turns, the same source for every library.
  *
  *   mpibench DIR

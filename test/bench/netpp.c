@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* netpp - ping-pong over plain kernel sockets: the peer our benches compare with.
  *
  *   netpp server tcp|udp ADDR PORT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Runs of the NPB kernels beside each other, and their table (`make bench-npb`).
 
 usage: npb.py turns OUT.json DIR "KERNEL:CLASS..." CONTENDER...

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-npb` (root): the NPB kernels of examples/npb over libmpi, MPICH, Open MPI and, where it is
 # built, MMP: neighbouring turns of one run, in one node and between two on a line of LINE.
 # Each run verifies its result; table, build/bench/npb.json.  Exit status 1: one was not SUCCESSFUL,

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # optical.sh BUILD_DIR: Linear broadcast of 1 MiB by light in real time - Open vSwitch in userspace with
 # 10 ms more -, pipelined and cached against batched and naive, taking turns in one run; beside what
 # obsim says for the gamma and c of this machine.  Then from how many bytes on light is

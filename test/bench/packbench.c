@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* packbench - how fast MPI_Pack and MPI_Unpack move a vector, beside memcpy of as many bytes.
  *
  * Vectors of blocks as far apart as they are long.  The two take turns, ROUNDS times; what is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # The MPI libraries that benches measure beside each other: their packages, compilers, launchers.
 # Source it from the root of the tree, with B the build folder, out that of the results.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Turns of what `make bench-relay` measures beside each other.
 
     relay-turns.py CONTENDERS OUT NAME...      (appends to OUT)

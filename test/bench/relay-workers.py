@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """What a worker needs for a segment while another one works beside it, on a machine with a core for
 each worker and none for the generator (PARTS=workers of test/bench/relay.sh).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by relay.sh: PARTS=workers, two workers with work at the same time.
 # shellcheck shell=bash
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-relay` (root): one relayd worker against dpdk-testpmd's macswap on the same
 # ports, and one relay hop against a kernel that routes and haproxy.  All that is compared
 # stands at the same time, each with its generator, and has short turns (relay-turns.py);

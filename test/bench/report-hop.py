@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """What a hop adds, beside haproxy: table and JSON out of the rounds of test/bench/gateway.sh.
 
 usage: report-hop.py OUT.json RAW_PREFIX ROUNDS SIZE...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """report-mmp.py DIR WHERE...: what mmp.sh has measured in DIR, beside the paper's figures and the bars.
 
 Tables; DIR/mmp.json, DIR/mmp.svg.  Exit status 1: a bar was missed, or what it is about is not there.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Table of `make bench-mpi`, and one JSON with everything.
 
 usage: report-mpi.py OUT.json DIR "WHERE..." "RANKS..." LIBRARY...     (the first is ours)

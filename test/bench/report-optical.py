@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """report-optical.py OUT BAR EXTRA_MS RATE SIZES OBSIM: what optical.sh has measured, beside what obsim says
 for the gamma and c of this machine (S = p - 1 messages, k = 2 ports; the first three are closed formulas, too):
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Turns of relay.sh -> table, relay.json, relay.svg.
 
     report-relay.py ROWS OUT-DIRECTORY

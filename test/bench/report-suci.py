@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tables of `make bench-suci`, and one JSON with everything.
 
 usage: report-suci.py OUT.json DIR "MTU..."

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Table and JSON of `make bench-tunnel`.
 
 usage: report-tunnel.py OUT.json DIR "DELAY..." "LOSS..." RATE OURS PEER...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Put bench results of ours and of a peer, taken in turn, into one table and one JSON.
 
 usage: report.py OUT.json TITLE NOTE OURS_GLOB PEER_NAME PEER_GLOB SIZE...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Rounds in which contenders take short turns, for benches that compare.
 
 In a round each has a turn, in an order that alternates, so those that are compared are a hundredth

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What sealing costs: two endpoints in memory, one sends full segments to the other, as
  * fast as they can; nanoseconds of CPU per segment, both ends together, sealed and not.
  * Rounds of the two alternate and the best of each counts, so that other load on the

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Bandwidth of one pair of processes over 1, 2 and 4 relays per cluster, policy stripe: with a
 # line of some rate to each relay, where more relays are more lines, and with nothing but the
 # machine in the way, where they are more work for the same cores.  Prints a table and writes

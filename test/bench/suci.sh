@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-suci`: Suci on the kernel driver against kernel TCP, ENet, UDT and SRT, in the
 # same two namespaces (one veth, offloads off), in one run, in short turns (duel/turns.py):
 # ping-pong and one-way bulk, CPU time beside each; then blocks of up to 1 GB.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """takeover.py BUILD FOLDER RANKS KILLS SEED OUT: kills ranks of a running cluster (takeover.sh) and
 says how long takeovers took: OUT.json, OUT.svg, a table."""
 import glob

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # bench-takeover: real kills of ranks, one after another, seeded; how long until a spare's MPI_Init
 # has returned with the dead one's rank, and how long the others made no step.  Then nodes are cut
 # off, and come back.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make bench-tunnel` (root): one MPI job over two clusters, by what a site would use instead.  All
 # stand at the same time in one testbed, behind the same WAN, and take turns (turns-mpi.py):
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Turns of the MPI libraries that `make bench-mpi` measures beside each other.
 
 usage: turns-mpi.py OUT.json DIR RANKS "WHAT:BYTES..." CONTENDER...

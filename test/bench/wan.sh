@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # An all-to-all over two clusters with the blocks of NPB's IS, class A, on 8 ranks (512 KiB each),
 # over a WAN that delays and loses: milliseconds of a call, median and most, every byte checked.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* count - what one segment costs in instructions, for callgrind (make count).
  *
  *   count send|receive|forward|send-many|receive-many|ping [TURNS [ns]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* count_mpi - what one MPI call costs in instructions, for callgrind (make count).
  *
  *   mpirun -n 2 count_mpi WHAT TURNS FILE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Instructions per segment, and per MPI call, under callgrind.
 $(call testprog,counted,test/count/count.c,relay impi suci base)
 CFLAGS_test/count/count.c := -Itest/unit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The relay paper's evaluation in virtual time (doc/evaluation.md).
 $(call testprog,udpcost,test/eval/udpcost.c,)
 

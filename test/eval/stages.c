@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stages COSTS PATTERN KERNEL RANKS kernel|card [switch|shared] [NAME=VALUE ...]
  *
  * One point of `make eval-mmp` as JSON: KERNEL of the pattern file (test/eval/npb-record) on so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* eval/stages.h - a cluster as stages that keep processors and wires busy, in virtual time.
  *
  * Every node has one processor.  The program computes on it and calls the library; interrupts take

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* As MMP: MP_send copies fragments to the area and asks the card for each; the card fetches, sends,
  * receives and places them without the processor; MP_wait copies what has come to the program's
  * buffer while more comes.  The area has room for all of it, nobody waits for replies. */

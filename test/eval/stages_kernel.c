@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* As MPICH 1 over the kernel's TCP: system calls, copies and checksums, an interrupt for each
  * packet and ack, all on the processor that computes.  A connection has a socket buffer either way,
  * which is its window, too; every second packet and the last of a burst are acknowledged.  There is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Turns, tables and pictures of `make eval-suci` (test/eval/suci).
 
 usage: suci.py turns OUT.json DIR MODE "SIZE..." CONTENDER...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sucimem N - what N peers cost a process, over Suci and over TCP, as JSON of bytes.
  *
  * A child has the N other ends: N Suci sockets, then N ends of TCP connections.  Each peer is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sucimpi - what suci-perf measures, over MPI: the peers of `make eval-suci`.
  *
  *   sucimpi pingpong|burst|gather|tree SECONDS SIZE...

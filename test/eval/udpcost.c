@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* udpcost - what the kernel costs a node per datagram, in processor time (test/eval/calibrate).
  *
  *   udpcost [ROUNDS]    prints "send_ns receive_ns"

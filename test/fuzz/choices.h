@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bytes of a fuzzer's input as choices below a bound, for the models of datatypes. */
 #ifndef TEST_FUZZ_CHOICES_H
 #define TEST_FUZZ_CHOICES_H

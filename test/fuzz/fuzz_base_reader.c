@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are a list of reads (the first part) over a buffer (the rest): the cursor
  * against arithmetic on an offset.  The buffer is a heap copy of its exact size, so
  * that AddressSanitizer sees a read of one byte too many. */

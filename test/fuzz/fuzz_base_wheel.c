@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are operations on a timer wheel and its model: 1 tick shift, 8 start time,
  * then { 1 operation, 1 timer, 1 shift, 2 mantissa } repeated. */
 #include "base/bytes.h"

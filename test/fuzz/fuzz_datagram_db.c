@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are an address database.  Good or bad, nothing breaks: a fault names a line that
  * exists, and a good one is sorted, has no id and no address twice, and says the same
  * again when it is written out and read. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of doors, as bytes (first byte even) and as text: lib/door. */
 #include "door/address.h"
 

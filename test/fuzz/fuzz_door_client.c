@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process with doors (lib/door/client) and a relay that says whatever it likes: calls and notes
  * as the input says.  What the object keeps must agree after each. */
 #include "door/client.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a stranger says who opens a path to a door without a relay: lib/door, door/hello.h. */
 #include "door/hello.h"
 

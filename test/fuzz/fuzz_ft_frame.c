@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of lib/ft: bytes from anybody, to a process in the midst of agreements and revocations.
  * Two of the others are of another job.  Input: records of a choice, a sender, a length and so many
  * bytes. */

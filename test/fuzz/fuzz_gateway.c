@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The input is a list of operations on a gateway (test/unit/gateway_kit.h): bytes and
  * packets of foreign hosts, good and spoilt, cut anywhere; blocks of lanes, good and
  * spoilt; sockets and processes that are full; time; ends.  After each the gateway's books

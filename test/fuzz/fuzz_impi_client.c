@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes of a server against the client machine: first byte splits the stream. */
 #include "base/assert.h"
 #include "impi/client.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Any 128 bytes decode and encode to themselves; the rest of the input are a host
  * id and an address. */
 #include "base/assert.h"

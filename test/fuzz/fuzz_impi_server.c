@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The bytes are operations on a server of 1..3 clients:
  *     op, conn, len, bytes...      op: 0 open, 1 bytes, 2 take, 3 EOF, 4 time passes
  * Checked: bounds of what is given out, and that events and states agree. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes of a foreign host: the packet splitter, and the channel around it.
  *
  * First byte: bit 0 chooses what the rest is, the others the DATALEN.

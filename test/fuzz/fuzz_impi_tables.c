@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Label replies in any order: nclients, then {label index, mask byte, len, bytes}. */
 #include "base/assert.h"
 #include "impi/tables.h"

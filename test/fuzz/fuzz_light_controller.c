@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of agents, in a controller with a switch that does what it is asked: whatever they say,
  * nothing contradicts itself.  The same bytes to an agent.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Notes about light, between a process and its relay. */
 #include "light/note.h"
 

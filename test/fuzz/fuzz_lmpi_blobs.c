@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Everything libmpi parses that came from other processes, but for Suci's and
  * IMPI's own formats: contacts, cards, the job table, packets, peer switches (notes and hello data:
  * fuzz_relayproto). First byte: which. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine with a foreign host at the other end of its channel: packets made from the
  * input, answers to what was really sent among them, and the program's calls.
  *

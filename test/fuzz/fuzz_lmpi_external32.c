@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes as choices: build a datatype of any predefined ones, receive the rest of the
  * input as a message of it in external32, cut anywhere, and send it back; compare with
  * the naive model. */

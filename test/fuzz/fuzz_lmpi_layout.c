@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts of datatypes as packets of windows carry them: whatever the bytes are, what is
  * taken stays within the bounds it told, in packing and in unpacking. */
 #include "layout_wire.h"

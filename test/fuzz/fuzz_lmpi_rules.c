@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Selection rules from a file: any bytes are rules that hold, or refused with a place. */
 #include "rules.h"
 

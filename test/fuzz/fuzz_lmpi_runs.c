@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The plans of collective file accesses, as another process would have sent them: what is taken
  * for valid lies in the domain, rises, and gives the same pieces and bytes however an
  * aggregator goes through it - piece by piece, window by window, or cut in two. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes as choices: build a datatype in the engine and in the naive model, compare. */
 #include "choices.h"
 #include "lmpi_type_model.h"

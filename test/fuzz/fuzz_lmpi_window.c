@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets of one-sided communication as a process of the job might send them: whatever they
  * say, nothing outside the window is touched.  A malformed one ends the job, here this
  * input.  The engine is the test's: what is sent disappears, bulk data comes as asked. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are what a hostile peer of three sends to an engine, as heads of fragments with data or as
  * slots of a shared ring, and when the program posts, turns and frees meanwhile.  Nothing it
  * says may write outside of posted buffers, leak a piece of the area, or be held beyond the credit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of libmpitrace: any bytes are read to the end or refused with a place. */
 #include "read.h"
 

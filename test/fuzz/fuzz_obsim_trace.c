@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of obsim: any text, and any libmpitrace file, is read or refused with a reason. */
 #include "trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* fuzz_ocsproto.h - any bytes to a live session of lib/ocs/protocols, among requests.
  *
  * Input: op, len, bytes...   op % 8:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of an OpenFlow switch, see fuzz_ocsproto.h; the parts of flow entries by
  * themselves too. */
 #include "fuzz_ocsproto.h"

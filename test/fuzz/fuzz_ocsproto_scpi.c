@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of a SCPI switch, see fuzz_ocsproto.h. */
 #include "fuzz_ocsproto.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes of a TL1 agent.  First byte: the dialect, or (3) the splitter alone, which must
  * tell the same of a stream whole and in pieces. */
 #include "fuzz_ocsproto.h"

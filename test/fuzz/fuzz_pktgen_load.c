@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario and lab files: any bytes are a scenario in bounds or an error with words. */
 #include "pktgen/lab.h"
 #include "pktgen/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A player takes any bytes for datagrams: it stays within its window and what it acknowledges
  * is a block. */
 #include "player.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* fuzz_pool.h - memory that a fuzz target asks for anew in every run: the same blocks again,
  * poisoned in between, so the kernel need not find and clear their pages each time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of lib/quorum: bytes from anybody who has the cluster's key, to the codec.  libraft itself
  * is not fed: it asserts what only another libraft keeps to. */
 #include "quorum/quorum.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Journals of lib/quorum: what a disk may have.  What was read is written and read again. */
 #include "quorum/quorum.h"
 

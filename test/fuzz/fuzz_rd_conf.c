@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are a configuration file.  Good or bad, nothing breaks, every fault names a
  * line that exists, and a good one satisfies what the table says. */
 #include "base/assert.h"

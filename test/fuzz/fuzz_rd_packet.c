@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are a frame, in a heap copy of its exact size.  Whatever the parser says must
  * be true of the bytes, and what it lets us answer must be a good frame. */
 #include "base/assert.h"

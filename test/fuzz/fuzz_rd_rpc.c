@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are what a client of the control socket sends; the first one says how he reads and
  * when calls are answered.  Every answer is a line of JSON, memory stays bounded, and as
  * long as the connection is not closing a good request is served in the end. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A relay's job coordinator whose other relays, workers and gateway say anything at any time: its
  * tables agree, orders are never more than jobs allow, and all memory comes back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The input is a list of operations on a relay core with a fake endpoint:
  * segments with arbitrary labels over any path, paths that come and go, hellos,
  * notes, jobs added and ended, acks, time.  After each the core's books must be

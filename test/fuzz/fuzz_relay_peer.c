@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Peer-channel frames and the job table in them: decode never reads past the
  * end, and what it accepts encodes to the same bytes. */
 #include "relay/peer.h"

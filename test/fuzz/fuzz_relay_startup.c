@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Start-up fed from both sides with pieces of the input: byte 0 of a piece is
  * what to do, byte 1 its length. */
 #include "relay/startup.h"

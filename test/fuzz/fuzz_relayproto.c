@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hello data, notes, texts of ends: lib/relayproto (the first byte of the input chooses). */
 #include "relayproto/door.h"
 #include "relayproto/hello.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes into a sealed stream.  The first byte: bit 0 which end gets them, bit 1 identities, bit 2
  * the pair is up before, bit 3 what the honest end has to say comes first.  Then rows of length
  * (2), bytes. The cipher is the toy: a corpus of streams is authentic. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between a process and its daemon: what is read is written again as the same bytes. */
 #include "sp/client.h"
 

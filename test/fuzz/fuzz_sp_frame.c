@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between daemons of lib/sp: bytes from anybody who has the key, to a unit that is no voter
  * and to a master.  Input: records of a choice, a sender, a length and so many bytes. */
 #include "sp/node.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views and changes of lib/sp as bytes: first byte even: a view; odd: changes, one after the other,
  * each with its length in a byte, whose base is made the right one. */
 #include "sp/view.h"

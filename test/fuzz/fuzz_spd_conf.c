@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration of mpispd: whatever is in the file, a configuration that holds together or a
  * text. */
 #include "spd/conf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Notes between daemons: what is read is written again as the same bytes. */
 #include "spd/wire.h"
 

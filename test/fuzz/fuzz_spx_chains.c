@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Texts that change chains: whatever comes, the table is consistent, or was left alone. */
 #include "spx/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process and who manages it tell each other: what is read is written again as the same
  * bytes.  Input: one frame. */
 #include "spx/feed.h"

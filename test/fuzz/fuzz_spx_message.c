@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of lib/spx: bytes from any process of a view, to each kind of process, while its
  * program takes, finishes and makes frames, and views change.
  * Input: the kind; records of a choice, a sender, a length and so many bytes.  Bytes behind the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The messages of a frame: whatever comes, a walk stays within it, and what is well formed is
  * written again as the same bytes but for what fills up. */
 #include "spx/record.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes as operations on a live pair: send, deliver, drop, reorder, duplicate,
  * corrupt, let time pass, flush, crash, say wild things about room, let the wire pass less or
  * more.  Then the wire is healed, but passes no more than before; if nothing was corrupted and the

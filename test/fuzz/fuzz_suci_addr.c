@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes are an address as text.  What is taken has one form: written and read again it is the same,
  * and so it is by way of the 16 bytes that lib/base has. */
 #include "suci/addr.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Handshakes under attack.  Two honest endpoints open paths to each other while somebody
  * on the wire drops, reorders, repeats, corrupts and forges: HELLO, COOKIE, OPEN,
  * ACCEPT, RESET, CLOSE and data with tags and cookies that were seen, from any address.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* fuzz_suci_pair.h - two endpoints with one lane between them, in virtual
  * time, for the fuzz targets.  Checks what must hold whatever happens: a byte
  * is placed at most once and inside its block, blocks begin in order, every

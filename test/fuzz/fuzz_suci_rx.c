@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Raw datagrams into an endpoint with one path up and a lane on it.  The input
  * is a row of records: control byte, length (2), bytes.  Control bit 0 writes
  * the right path tag into the datagram, bit 1 the endpoint it goes to, bit 2

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Raw datagrams into an endpoint with sealed paths.  The cipher is none: a datagram is
  * authentic if its tag is zero, so that the fuzzer gets behind the seal, to what a peer
  * with the key could send and to every step of handshake and epochs.  The input is a row of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* decode -> encode gives the same bytes, for every part of a datagram. */
 #include "wire_internal.h"
 

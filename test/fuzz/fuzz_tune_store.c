@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The store of measured settings: any bytes are rows within their bounds, which print to what reads
  * the same, or refused with a line. */
 #include "tune/store.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ethernet frames as an AF_XDP socket gets them.  What is taken lies inside the frame, and a
  * bit that changes in what its checksums cover is noticed. */
 #include "frame.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The timer wheel beside a model that is too simple to be wrong: an array of
  * deadlines.  One call of wheel_model_step() does one operation on both and
  * compares everything that can be observed.  Used by the unit suite with random

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Host streams and listings out of captures, into test/data/interop.
 
     test/interop/extract.py CAPTURE_DIR OUT_DIR

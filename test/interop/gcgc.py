@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Foreign clients with global addresses (GC-GC) through our impi-server, without relays.
 
 SCENARIOS: (name, function of the build directory).  The names say which point of the

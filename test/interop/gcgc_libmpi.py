@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """libmpi and foreign clients in one job without relays (GC-GC): libmpi speaks TCP to the
 foreign hosts.  The MPI side of a script is its namesake in peer*.c.
 

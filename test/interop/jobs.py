@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Runs one IMPI job: our impi-server, foreign clients and libmpi clients, as processes."""
 import os
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Is the foreign peer's LAM really like LAM?  It runs the programs whose packets were
 captured, and every host has to send the same packets as in the capture: all header fields
 but the sequence number (LAM counts a packet before it is sent), and what identifies the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # An independent IMPI client against our programs, and captured sessions of LAM/MPI.
 # The captured host streams are a unit suite, test_impi_streams (see lib/impi/module.mk).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Network namespaces of one run: a bridge, the server, one namespace per client."""
 import itertools
 import os

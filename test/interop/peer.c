@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* peer SCRIPT [NAME=VALUE ...]: one script; see peer.h.  Exit status 0 if all checks
  * hold; a check that fails says so and calls MPI_Abort. */
 #include "peer.h"

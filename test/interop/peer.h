@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* peer.h - the MPI side of interoperation jobs: scripts of test/interop/scripts.py once
  * more, as MPI programs, for jobs between libmpi and a foreign client.  A script and its
  * namesake there are two halves of one test: same messages, tags, values, order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts of scripts.py: collectives, communicators, attributes. */
 #include "peer.h"
 

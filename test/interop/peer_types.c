@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts of scripts.py: one message of every basic datatype. */
 #include "peer.h"
 

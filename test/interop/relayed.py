@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The jobs of relayed.sh as scenarios: foreign clients and libmpi behind relays.  One shell
 a job; each builds a testbed of its own and takes it down."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Foreign IMPI clients over relays: PC-GC (one client behind a relay, the other with a
 # global address), PC-PC (both behind relays of their own), and three clients mixed.
 #

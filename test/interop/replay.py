@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Captured start-ups of LAM/MPI clients, replayed into our impi-server.
 
 The bytes that come back have to be the captured server's (of 14, whose server altered

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Scripts of MPI procs: each function is called once per rank with its Proc."""
 import itertools
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a binary made with any header of the standard ABI relies on at run time. */
 #include "check.h"
 

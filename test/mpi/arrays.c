@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Distributed arrays, and the datatypes of Fortran's selected kinds. */
 #include "check.h"
 

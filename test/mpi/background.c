@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages move while their receiver computes, with LIBMPI_PROGRESS=thread: long ones, of
  * which the receiver has to ask for the data, a collective, and a window's target; and while
  * their sender does: short ones, more than its receiver gives room or credit for at once. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Buffers of buffered mode: of the process, of communicators, of sessions; waiting for what
  * is in them, at once or by a request.  Error classes and codes that come and go. */
 #include "check.h"

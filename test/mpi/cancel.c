@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_Cancel of sends: what no receive has taken is called back, what one has
  * taken arrives whole, and the order of the others stays. */
 #include "check.h"

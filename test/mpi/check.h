@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test/mpi/check.h - what every conformance program uses: CHECK() counts, finish()
  * adds up over all ranks, says "ok" or how many failed, and gives the exit code. */
 #ifndef MPI_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Every collective against what it must give, by count, root, type, in place,
  * blocking and non-blocking. */
 #include "check.h"

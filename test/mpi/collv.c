@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Collectives with unequal blocks and with datatypes that do not lie contiguous;
  * several non-blocking ones under way at once; results equal on all ranks. */
 #include "check.h"

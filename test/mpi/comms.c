@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups, communicators, attributes, topologies. */
 #include "check.h"
 

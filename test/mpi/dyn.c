@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes that come and go: ports, names, joining, spawning (MPI-4, chapter 11).
  *
  * Other jobs are copies of this program without a launcher's marks ("client"), or spawned ones. */

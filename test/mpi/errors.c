@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Wrong arguments come back as the right classes, through the right handler. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_Pack_external and its kin: bytes that any MPI on any machine understands. */
 #include "check.h"
 

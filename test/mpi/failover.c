@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
  * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS [STALL_MS]]]]; it ends when
  * the time is over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What goes wrong between jobs in two clusters, whose ports are behind relays (smoke mpi-connect).
  *
  *	far server		prints three ports: one it accepts at, one it does not, a closed one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Every form of every collective and point-to-point call: large count, non-blocking,
  * persistent; and calls that no other program here makes.  What they move is little; whether
  * it is right has to be the same in all forms. */

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Spawning, ports and names from Fortran: mpi_f08, and module mpi in a subroutine of its own.  Who is
 ! started is this program again.
 module seen_dyn

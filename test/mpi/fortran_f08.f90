@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Module mpi_f08: handles and statuses, absent ierror, callbacks, attributes, strings, large counts,
 ! windows, files, addresses as C pointers; MPI_Barrier and MPI_Send are replaced by the program's.
 module seen_f08

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Module mpi_f08: sections of arrays with gaps as buffers, in every kind of call.  What a call
 ! must not touch is looked at each time: arrays are filled with -1 between the elements.
 module expect

@@ -1,3 +1,4 @@
+c SPDX-License-Identifier: BSD-2-Clause
 C     mpif.h in fixed form: what old codes do, with the names MPI-3 removed.
       PROGRAM FIXED
       IMPLICIT NONE

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! mpi-ext.h from Fortran: mpi_f08_ext, and mpi_ext in a subroutine of its own.  Nobody dies.
 module seen_ft
   implicit none

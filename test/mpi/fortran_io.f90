@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Files from Fortran: views, every kind of access, error handlers, a data representation of
 ! the program.
 module represent

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: BSD-2-Clause
 ! Module mpi: explicit interfaces, kinds, callbacks, strings, topologies, persistent and
 ! non-blocking collectives; and pmpi_: MPI_Barrier is replaced by one of the program.
 module seen

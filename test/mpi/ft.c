@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Failures as errors: mpi-ext.h.  Without a death what needs none; under mpirun --keep-going the
  * last rank dies, and the others see what that makes of their calls. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All send 64 KB to rank 0 at once, round after round; rank 0 looks at every byte.  How the
  * transport fares is for the caller: LIBMPI_STATS. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Inter-communicators: making, merging, cutting down, talking, and their collectives. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading and writing files in every form, against a model: an image of the file in
  * memory.  Views, memory types, hints and forms are drawn by a seed that is the same at
  * all ranks, who all keep the whole image. */

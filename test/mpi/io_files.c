@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Files: opening, errors and their handlers, hints, sizes, pointers, data representations,
  * atomicity, large offsets, non-blocking collectives. */
 #include <unistd.h>

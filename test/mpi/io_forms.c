@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Forms of file access that the other programs here do not use: what is written in one is
  * read in another. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One process sends more than the receivers' credit, all of it small, and finalizes at
  * once; the others receive it when it may long be gone.  And the other way round. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine by itself, under a launcher: mpirun -np N lmpi_engine_test [what].
  *
  * Every byte is checked.  LIBMPI_TRANSPORT=udp makes the ranks of one node talk

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Allreduce and Reduce of vectors that are cut into parts and pieces: types of several sizes,
  * operations that do and do not commute, in place and not, lengths that nothing divides. */
 #include "check.h"

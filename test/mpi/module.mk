@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # MPI conformance programs, compiled by our own mpicc and run as test/mpi/rows says.
 
 MPI_TESTS := $(sort $(patsubst test/mpi/%.c,%,$(shell grep -l check.h test/mpi/*.c)))

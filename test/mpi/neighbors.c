@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Graphs, distributed graphs, neighbourhood collectives. */
 #include "check.h"
 

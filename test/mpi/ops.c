@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reductions: predefined operations on many types, and the user's own. */
 #include "check.h"
 

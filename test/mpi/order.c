@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of one sender match in order, whatever their size and however they
  * are received: by source and tag, with wildcards, posted early or late. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Point-to-point in all modes and sizes: contents, status, null processes. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Partitioned communication: numbers of partitions that differ between the sides, in any
  * order, again and again, several of the same tag, by threads, and what is wrong. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs that poll instead of wait, on fewer cores than ranks: a token goes round by
  * MPI_Iprobe, then by MPI_Test.  If a poll that finds nothing kept the core, each hop
  * would cost a slice of the scheduler for every rank in between. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Probes, plain and matched. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Survivors start a new process in the place of a dead one, and go on with it: revoke, agree and
  * shrink on communicators with processes of several jobs.  Then the new one dies, too, while all
  * wait for somebody who stays away; nobody has told them but their paths.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion in all its forms; persistent, cancelled, generalised, freed requests. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One-sided communication: every operation under every way of synchronisation, in every
  * kind of window, checked against what the target must hold. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What windows carry: every predefined operation on the kinds it works on, against
  * MPI_Reduce_local; datatypes of all shapes at both ends; long transfers; many threads. */
 #include "check.h"

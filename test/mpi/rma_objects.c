@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Windows as objects: attributes, keys, names, hints, groups, error handlers, dynamic
  * memory; wrong calls come back as the right classes; large-count forms. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions before, beside and without MPI_COMM_WORLD; names that MPI-3 removed. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Special ranks on every call that knows them, and refusals of those that do not.  Not a row: the
  * smoke scenario pipeline runs it as `stages front` and `stages back` under mpisprun, and as
  * `stages lazy`, which never begins a frame. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_THREAD_MULTIPLE: threads of every rank talk at the same time, each on its
  * own tag and communicator, with messages of all sizes. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* MPI_T: control and performance variables, categories, what there is none of, errors. */
 #include "check.h"
 

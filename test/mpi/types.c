@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of every kind of datatype, sent as one and received as another. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: a relayd with memif legs in a namespace of its own, and the lab file that
 # relay-pktgen plays in.  Everything is in $TMP; a trap cleans up.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 ## pktgen        every scenario of tools/pktgen-scenarios against a relayd over memif; build/pktgen/ (root)
 .PHONY: pktgen soak
 pktgen: $(B)/bin/relayd $(B)/bin/relay-pktgen

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/adversary.h - somebody without keys on every link of a world.
  *
  * He reads what is sent over networks whose paths are sealed, keeps some of it, and sends from any

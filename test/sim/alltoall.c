@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All-to-all of 32 processes (others in the grid) over one shared 10 Gb/s link of 5 ms: each sends
  * the same amount to each other at the same time.  With TCP the relay paper saw a dip between 4 and
  * 32 KB: thousands of retransmission timeouts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a lane does that had to throw something away: its sender gets the window back in round
  * trips that are few, whatever its receiver can hold. */
 #include "draw.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/bytes.h - the bytes of blocks: what they are, which have come, what a sender lent.
  *
  * All come from one pool of random bytes that repeats itself without end, so a byte in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The simulator's own test: a fault it must notice, and the same fault where the
  * protocol must repair it. */
 #include "scenario.h"

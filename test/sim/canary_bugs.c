@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/door/client, lib/mpi, lib/ft,
  * lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant that it is known to
  * break, within a few seeds; and every invariant must be broken by one of them.  An invariant that

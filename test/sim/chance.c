@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A WAN that loses packets by chance: what is left of an all-to-all with the blocks of NPB's IS,
  * class A, on 2 x 4 processes (512 KiB each) over one trunk of 1 Gb/s.  Bars are multiples of what
  * the same calls take without loss. */

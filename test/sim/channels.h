@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/channels.h - the channels between the relays of a cluster (relay/peer.h) in virtual time.
  *
  * A channel is one TCP connection: frames arrive whole, in order, or the connection ends, and each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario "doors": processes of private clusters register doors, import and ask each other's,
  * leave and die; relays die, clusters are cut off; a tenant and a false relay try what does not
  * prove. Then all heals: what is held answers, what is gone was told; all leave: nothing is left.

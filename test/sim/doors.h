@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/doors.h - doors in virtual time: clusters of one relay, real lib/relay on real lib/suci, and
  * processes that register doors, import others', and ask each other over them.
  *

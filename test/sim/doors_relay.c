@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Relays with doors: sim/doors.h. */
 #include "doors.h"
 #include "pieces.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Somebody in the wide area who says that he is a relay: sim/doors.h.  He has addresses that
  * leaked, guesses the rest, and says whatever relays say to each other. */
 #include "doors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes with doors, and the world they are in: sim/doors.h. */
 #include "doors.h"
 #include "pieces.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/draw.h - drawing from a seed. */
 #ifndef SIM_DRAW_H
 #define SIM_DRAW_H

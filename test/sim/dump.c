@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a person wants to see when a run hangs. */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process: one endpoint with lanes, driven as libmpi's UDP driver would. */
 #include "pieces.h"
 #include "world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process and the relays of its cluster: relayset/relayset.h, as in libmpi. */
 #include "world.h"
 

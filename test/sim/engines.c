@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Real engines of lib/mpi, one for each process, on real lanes over real relays, running random
  * programs (test/mpi_program.h): wildcards, rendezvous, synchronous sends, cancel, probes.
  *

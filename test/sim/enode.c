@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process with an engine of lib/mpi: its transports, its turns, deaths of others. */
 #include "enode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/enode.h - processes with engines of lib/mpi, on lanes of a world.
  *
  * A scenario has a struct enodes, which is its world's `scenario`; enode_app is its `app`.  It

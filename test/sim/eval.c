@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A small part of the evaluation (doc/evaluation.md, make eval-relay) as assertions: 2 x 16
  * processes, no delay. */
 #include "eval.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/eval.h - the evaluation of the relay paper (Takano et al., "High performance relay
  * mechanism for MPI communication libraries run on multiple private IP address clusters")
  * in virtual time: its topology, its traffic, and what each processor's time costs.

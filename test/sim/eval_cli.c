@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* simulator --eval COSTS key=value ...: one point of the evaluation, as JSON on stdout. */
 #include "eval.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The phases of a kernel, from a file that test/eval/npb32-record writes. */
 #include "eval.h"
 

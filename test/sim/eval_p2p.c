@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ping-pong between a process of each cluster: the paper's figure 5.  A message above
  * DATALEN goes by the IMPI long protocol, as in libmpi over relays: the first packet, the
  * answer, the rest. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All-to-all calls of all processes, or the phases of a kernel, by Suci (real lib/suci, lib/relay)
  * or by TCP. */
 #include "eval.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Several relays per cluster: what they carry together, and what happens when one of
  * them, its cables, or a way between two of them fails (lib/relay, relayproto/policy.h). */
 #include "scenario.h"

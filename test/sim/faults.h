@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/faults.h - swarm testing: each seed enables a few kinds of fault and draws how hard
  * each of them hits - not at all, rarely, often, beyond reason.  At heal_ns all of it
  * ends, and the net is as it was built.

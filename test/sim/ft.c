@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Agreements and revocations of lib/ft between real engines of lib/mpi in one cluster, and every
  * death there can be: a process dies after each turn of its loop, in a run of its own; of pairs of
  * deaths some are tried.  Others hear of a death at times of their own.

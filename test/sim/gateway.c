@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenarios with gateways: foreign hosts inside and outside of clusters behind relays. */
 #include "gworld.h"
 #include "scenario.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IMPI hosts that speak TCP and no Suci: a model from the reference, byte by byte. */
 #include "gworld.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of ours, and relays: a core and a gateway each, driven as relayd does. */
 #include "pieces.h"
 #include "gworld.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/guesser.h - hosts of a cluster's network that would be a process of somebody's job.
  *
  * Each is a real endpoint without a key, which opens paths to relays all the time: with a label of

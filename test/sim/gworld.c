@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Topology and tables of jobs with foreign hosts, and the packets they exchange. */
 #include "gworld.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/gworld.h - jobs with foreign hosts: real relay cores and real gateways in virtual
  * time, processes of ours (lib/suci lanes) and models of IMPI hosts over TCP.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Many senders, one receiver that can hold little: everybody is served evenly and the
  * receiver's link is never idle for long. */
 #include "scenario.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The checks that concern everybody; those of one callback are where it is (stream.c,
  * end.c, rnode.c). */
 #include "invariants.h"

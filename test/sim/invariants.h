@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/invariants.h - what must hold in every run, whatever the faults: one list.
  *
  * "Each event" is checked as a datagram leaves, a callback is made, or a node has been

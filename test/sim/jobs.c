@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario "jobs": the job coordinators of a cluster (relay/cluster.h) with workers and gateways
  * that only count: jobs begin and end, relays die and come back, cables between them are cut, at
  * any step.  What must hold:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Relays of large clusters are killed again and again, also while they come back, beside load that
  * keeps processes from reading for a while: as long as one relay of a cluster knows the job,
  * nothing is lost and the job goes on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An end that is done leaves in the midst of the others' traffic, as a process does that
  * calls MPI_Finalize first: it closes its paths without a word.  Nobody takes that for a
  * death, and what the others have for each other arrives. */

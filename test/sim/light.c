@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs whose collective calls are announced by their processes, gated by their relays and planned
  * by the controller of a switch (lib/light), while sessions are lost, relays die and come back, the
  * controller is restarted and the switch has its faults: every call completes with the right data,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/light.h - the brain of circuits as a whole: processes, agents, one controller, a switch with
  * faults; see light.c. */
 #ifndef SIM_LIGHT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions and notes with delays, losses, deaths; the two ends of a light path. */
 #include "light.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim: runs scenarios in virtual time.
  *
  *     sim SCENARIO SEED            one run, with its log

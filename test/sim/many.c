@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The processes take jobs from a counter they share.  One that dies names its job, and
  * another takes its place. */
 #include "many.h"

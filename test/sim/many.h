@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/many.h - many runs side by side, one process per processor (two at least). */
 #ifndef SIM_MANY_H
 #define SIM_MANY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/member.h - processes with engines that survive deaths: lib/ft with messages of the engine,
  * as libmpi has it, and what must hold of agreements.
  *

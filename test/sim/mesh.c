@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Nodes and links of the mesh. */
 #include "pieces.h"
 #include "mesh.h"

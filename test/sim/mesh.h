@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/mesh.h - lanes over several relays, in virtual time: processes with real lib/suci
  * lanes, and forwarders that are real lib/suci endpoints and know the way to everybody.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs over libmmp's engine: each posts sends and receives as its seed says, falls silent for
  * a while, and may die.  Receives name a sender and a tag, one of them, or neither; a process
  * posts the narrower first, so that all of them find a message whatever comes when. */

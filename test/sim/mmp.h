@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/mmp.h - processes of libmmp in virtual time: engine, port and the fragments between them
  * are lib/mmp's, the paths lib/suci's; what libmmp adds - a socket, a thread, a program that
  * calls - is drawn here.

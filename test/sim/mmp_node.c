@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process: paths to the others, a lane on each, an engine on top; as libmmp/net.c has it. */
 #include "mmp.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The virtual-time simulator: real lib/suci and lib/relay objects.
 $(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c,sp quorum ft spx mpicore doorclient light circ ocs coll gateway relay relayset impi mmplanes mmpcore sucaead suci base,)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two jobs on one circuit switch with faults (optical.h): their collectives, planned in
  * every mode, complete with the right data whatever the switch does; no circuit is left
  * behind, and nobody else's is touched. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/optical.h - a circuit switch with faults, and jobs whose collectives run over it. */
 #ifndef SIM_OPTICAL_H
 #define SIM_OPTICAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The data of collective calls over circuits: drawn, moved, checked. */
 #include "optical.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A circuit switch with faults: refuses, is busy, has dark ports, loses its session in the middle
  * of a batch (done or not), and has a second user who takes ports. */
 #include "optical.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/pieces.h - a datagram of an endpoint as what sim_send() takes, and the keys of
  * sealed worlds. */
 #ifndef SIM_PIECES_H

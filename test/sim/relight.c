@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Light paths beside trunks (lib/relay, relay/light.h): circuits between the light ports of relays
  * come and go at random while all processes talk.  Both relays are told of each, at times of their
  * own; some are drained first, some are cut before, on both ways or on one.  Streams check that

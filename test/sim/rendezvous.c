@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Long messages over relays and without: 256 KB with DATALEN 64 KB, the IMPI long
  * protocol (reference 5.3) as libmpi runs it.  The relay paper lost a third of the
  * throughput here; the bound is 95 % of what two hosts with global addresses get over

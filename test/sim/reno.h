@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/reno.h - a competitor that is not Suci: one flow with the window of TCP Reno
  * (RFC 5681), always with data to send.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Somebody dies in the middle of a job, and may come back knowing nothing: the job must
  * end on all sides, with a reason, within ten seconds. */
 #include "scenario.h"

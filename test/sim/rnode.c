@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A relay: one worker shard's endpoint with the forwarding core, driven as relayd's
  * worker loop does.  Its control plane: rnode_jobs.c. */
 #include "pieces.h"

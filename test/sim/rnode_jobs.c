@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The control plane of a relay of the world: its cluster's job coordinator (relay/cluster.h), whose
  * orders the core obeys as relayd's worker does, and channels to the other relays. */
 #include "channels.h"

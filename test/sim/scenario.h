@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/scenario.h - named runs of the simulator.  The same name and seed are the same
  * run bit for bit. */
 #ifndef SIM_SCENARIO_H

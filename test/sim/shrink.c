@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Links that come to pass less than the segments in custody need: everything arrives all the same,
  * in parts, at the speed of what is left. */
 #include "draw.h"

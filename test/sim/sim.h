@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/sim.h - virtual time: an event queue, datagram buffers, directed links.
  *
  * Everything that happens is an event at an integer nanosecond; events of the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clusters that go on: daemons of lib/sp by seed, with deaths of processes and nodes, partitions,
  * disks that fail, clocks that step and drift, nodes that stand still.  Then all heals, and every
  * unit has the same view, in which every role is played that can be. */

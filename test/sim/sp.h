@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/sp.h - daemons of a cluster that goes on (lib/sp) in virtual time.
  *
  * Each has a clock and a disk of its own and processes that are a few bits: they live, give signs

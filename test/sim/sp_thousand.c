@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* 1000 processes on 64 units: how long until a change is known to all, and what control costs.
  * Figures are of virtual time: links of 1 Gb/s and 20 us, disks and processors that take none. */
 #include "scenario.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Daemons of lib/sp in virtual time: network, clocks, disks, processes, and what must hold. */
 #include "sp.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Speed in virtual time: exact on any machine.  The bounds say what the protocol must
  * reach; the note says what it does reach. */
 #include "scenario.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One lane at 10 Gb/s, 10 ms one way, datagrams of 9000: 1 GB, with random loss, over two
  * relays.  Virtual time: exact on any machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Congestion control in virtual time: what bbr and cubic make of a wide-area link. */
 #include "reno.h"
 #include "scenario.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes over several relays, and what lanes promise about windows, classes and size. */
 #include "mesh.h"
 

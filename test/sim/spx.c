@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenarios "spx" and "spx-chain": pipelines of clusters that are rebuilt while they run.
  *
  * spx: input -> filter -> output, each seed with links that lose and reorder, and with five faults

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of lib/spx, their programs, and their master: sim/spx_world.h. */
 #include "spx_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/spx_world.h - a pipeline of clusters whose processes are objects of lib/spx: a network of
  * links with faults, programs that make, filter and take frames, and a master that everybody
  * believes.

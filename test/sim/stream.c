@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the application does: blocks out of a pool of random bytes, so that a byte in
  * the wrong place is a wrong byte; the sender's copy is poisoned the moment it is
  * given back, so a segment built from it afterwards is wrong too. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenarios "survive", deaths by seed, and "deaths", every death there can be in a job of two
  * clusters. */
 #include "draw.h"

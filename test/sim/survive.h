@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/survive.h - jobs over relays that survive deaths: engines of lib/mpi with lib/ft,
  *lib/relayset and lib/relay, and who dies when.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A job over relays that survives deaths: what its processes do, and what is done to it. */
 #include "adversary.h"
 #include "draw.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Every seed draws its own topology, links, limits, traffic and faults, each of them
  * with wildly different weights.  Then the net heals and everything must complete. */
 #include "draw.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/tcp.h - kernel TCP as the relay paper's hosts had it (Linux 2.6.23), to show what
  * they saw: flows of messages between two ports, reliable, with retransmission timeouts of
  * 200 ms at least.

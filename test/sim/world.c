@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Topology, start, and the checks that concern everybody. */
 #include "world.h"
 

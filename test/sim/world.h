@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/world.h - a whole MPI job's transport in virtual time: processes (real lib/suci
  * endpoints with lanes), relays (real lib/relay cores), their links, and the blocks
  * they send to each other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Captures for the dissectors, and what they must make of them.
 
 usage: _dissector.py fields               names of the fields that the checks want, in their order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by scenarios in which relays and cables fail under a job that checks every byte,
 # test/mpi/failover: they set B, DETECT_MS and, at each time, policy.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Frames a relay must drop for a named reason, or answer; sent by a packet socket.
 
 usage: _frames.py INTERFACE RELAY_IP RELAY_MAC OWN_IP UDP_PORT

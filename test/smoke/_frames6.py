@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Forged IPv6 frames: _frames6.py INTERFACE OUR-MAC OUR-IPV6 PEER-IPV6 COUNT.
 
 The station at INTERFACE says to the one with that MAC and address that the peer's address is here, by

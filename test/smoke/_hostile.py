@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A hostile host on a leg of the relay.
 
 usage: _hostile.py INTERFACE RELAY_IP RELAY_MAC OWN_IP WHAT [ARGUMENTS]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """An IMPI client that gets as far as the relay lets it.
 
 usage: _impi_client.py HOST PORT none|KEY SECONDS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Scenarios of test/smoke/impi-server.sh: clients of the IMPI start-up, written from the
 protocol and not from our library, against the daemon B/bin/impi-server."""
 import os, re, resource, signal, socket, struct, subprocess, sys, tempfile, time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # What the scenarios light-*.sh share: circuits that a job's collective calls ask for.  Two
 # clusters of two relays, Open vSwitch between the light ports of the first ones, one of them the

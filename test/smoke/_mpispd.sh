@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: nodes with an mpispd each, as namespaces on one switch.
 # shellcheck shell=bash
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the scenarios of optical switches.
 # shellcheck shell=bash
 cd "$(dirname "$0")/../.." || exit 1

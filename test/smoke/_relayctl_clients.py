@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Clients of the control socket that do not behave, and one that does meanwhile.  Says what
 is wrong, or nothing."""
 import json

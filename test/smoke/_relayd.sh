@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the relayd scenarios: namespaces of this run, relayd in one of them.
 # shellcheck shell=bash
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Visitors of a relay's IMPI port, in the node's namespace (relayd-door.sh).
 
     flood SOURCE N     silent connections from N addresses on, and clients beside them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A visitor of a relay's peer port who has the address of another relay of the cluster.
 
 usage: _relayd_peer.py FROM TO plain|garbage|silent|replay|claim SECONDS

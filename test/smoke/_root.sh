@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the scenarios that make network namespaces.
 # shellcheck shell=bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by scenarios: the lines that run-smoke counts, under the scenario's name.
 # shellcheck shell=bash
 #

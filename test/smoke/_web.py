@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Is all that relayd says in the metrics?  _web.py METRICS DROPS STATUS; prints what is missing."""
 import json
 import re

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make attack` in its short form: each attack for a second.
 # timeout: 500
 # alone: how late jobs start beside an attack is measured

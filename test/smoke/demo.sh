@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The demo, small: as it is, and with two relays a side over a WAN that loses frames.
 # timeout: 240
 set -u

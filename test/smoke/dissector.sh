@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The Wireshark dissectors: recorded streams of another IMPI 0.0 against their listings; what a
 # job over two clusters with two relays each says, and one that meets another by a door, inside (in
 # clear) and between them (sealed).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Every link and picture of the documents leads to something, here and where `make install` puts
 # them; and a link that does not is found.
 # timeout: 60

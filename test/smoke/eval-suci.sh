@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # `make eval-suci` in a tiny form, without MPICH and Open MPI: every row is there, memory is told; and
 # a stream whose blocks are all accounted for.  How fast any of it is is not judged.
 # timeout: 300

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Every program that is installed has a man page that formats, and it names every option of
 # --help and says the exit status; --help and --version succeed.  relayctl's, with its commands:
 # relayctl-help.sh.

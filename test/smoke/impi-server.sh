@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The real impi-server and impirun on loopback, against clients scripted in Python.
 # timeout: 120
 set -u

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Two nodes that both have a docker0 with the same address, in front of eth0 in the kernel's order:
 # a job over both runs by itself (neither a name nor a default route leads to the other node), whatever state docker0 is in; and does not where libmpi is told to
 # use docker0, which is what it did by itself before it asked for routes and carriers.

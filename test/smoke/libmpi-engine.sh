@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # libmpi's engine without the MPI surface, under Open MPI's mpirun on this machine:
 # every transport a single node has, the bound on unexpected messages, two IMPI
 # clients through impi-server, a rank that dies, wrong settings.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # What libmpi is told of the way between clusters without relays: keys (LIBMPI_KEY_FILE),
 # congestion control (LIBMPI_CC), marks (LIBMPI_ECN).  Two IMPI clients on the loopback of
 # a namespace of their own, whose kernel counts the marks.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Circuits that a job's collective calls ask for, while the switch, a relay and the controller are
 # killed and started again (_light.sh).
 # timeout: 150

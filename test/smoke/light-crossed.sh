@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Fibres that are patched wrongly: the switch calls circuits done by which two relays do not find each
 # other.  The job is right all the same, light goes on where fibres are right, and after the
 # second time those ports are left alone: calls do not wait for them one by one.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The same as light-circuits over switches that are spoken to by TL1 and SCPI - ocs-emulator
 # keeps the circuits - and by NETCONF - netconfd does -, with Open vSwitch for the light (_light.sh).
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # libmmp: installed and used from there; two nodes of two ranks, all to all with every byte
 # checked, by the thread and inline, in a small area, without shared memory, under mpirun; a rank
 # that is killed ends the waits of the others; a receiver that makes no call; mmp-perf.

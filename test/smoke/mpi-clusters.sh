@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The conformance programs of test/mpi as jobs over two clusters: through one relay a
 # side, through two a side over a WAN that loses frames, and inside one cluster over two
 # nodes without a relay; those with collectives again under the profile of IMPI 0.0, as if

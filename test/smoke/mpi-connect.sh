@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Jobs in two private clusters with the same addresses, of different launchers and without a common
 # daemon, meet over relays: examples/meet.c, its port, its clients; what goes wrong is said; the
 # death of one job is an error of the other.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Jobs over two clusters with several relays each, while relays die, lose cables, flap, are
 # slow, come back, are drained and stopped: test/mpi/failover checks every byte and tells how
 # long it stood still.  A job begins while a relay is down.  At last a rank aborts without the

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A cluster whose process has a global address of its own, and no relay, in one job with a cluster
 # behind a relay whose global leg is sealed: with the relay's key, another key, none.
 # timeout: 120

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # 16 ranks on 8 nodes send to rank 0 of a ninth at once: with credit shared out nothing
 # is lost for want of socket buffer, so nearly nothing is sent again.
 # timeout: 120

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Collective calls over light: four clusters with two light ports each on Open vSwitch, every mode
 # of LIBMPI_OPTICAL.  Data is right in all of them, circuits are set up where they are wanted and
 # none where they are not, and a mode that there is not is told.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Jobs of two clusters with two relays each, which survive deaths: ranks and relays are killed in
 # turn, seeded, while examples/survivor computes.  Each job ends, and with the right result.
 #

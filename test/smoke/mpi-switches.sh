@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Whole switches fail under a job over two clusters, three relays to two, that checks every byte:
 # one with two of three relays and the primary among them, on the WAN and on the LAN side, while
 # another remains; then that one, too, for less than partition_timeout_s.  With carrier lost, and

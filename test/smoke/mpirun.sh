@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # mpirun by itself: ranks of C and Fortran programs on this machine without any launcher,
 # their environment, input, output and status; everything it should end, it ends; the
 # compiler wrappers and mpirun as they are installed.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Clusters that go on: three nodes with mpispd, a program of four ranks and two spares.  A rank is
 # killed, a node, the master's node; each time a spare takes over, and every sum stays right.
 # timeout: 170

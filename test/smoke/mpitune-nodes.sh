@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # mpitune over two nodes: says what it changed and keeps it for libmpi and libsuci; both use it on
 # that network, and on one with another MTU the row is another network's.
 # timeout: 120

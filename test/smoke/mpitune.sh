@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # mpitune measures this machine and keeps what it found; libmpi uses it here, and nowhere else.
 # timeout: 180
 set -u

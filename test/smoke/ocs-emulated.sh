@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # TL1 in three dialects and SCPI against the emulator: what sets, moves, refuses, stays dark;
 # circuits of others; login; a switch and a driver that are killed in mid-batch.
 # timeout: 150

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # NETCONF against netconfd with the names of the optical-switch model: running and candidate,
 # confirmed commits that nobody confirms, another client's changes, a server that is killed.
 # timeout: 120

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # OpenFlow against Open vSwitch with its userspace datapath, in a namespace of its own: four
 # fibres that are dark until lit, foreign entries, a switch that is killed in mid-batch.
 # timeout: 120

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Pictures stay on their canvas and say what they are: those in doc/, those that test/picture.py and
 # the timeline draw of long names; and test/canvas refuses what does not.
 # timeout: 60

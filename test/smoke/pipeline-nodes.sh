@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A pipeline over nodes with a daemon each: the demo, with fewer frames.  Then what is refused: a
 # circle, an unknown cluster, a spare with another program.
 # timeout: 170

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A pipeline of programs with mpisp.h under mpisprun: ranks and I/O processes are killed, a second
 # filter is chained and the first drained while frames pass, and the picture is that of one
 # process alone.  Then plans and programs that cannot work, and what is said of them.

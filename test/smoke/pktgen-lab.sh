@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A few of the stateful scenarios over memif, as `make pktgen` plays them all; two workers with a queue
 # each, fed from templates; then one with bounds of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
 # a soak takes that for a slow machine.

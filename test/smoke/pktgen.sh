@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Every stateless scenario of tools/pktgen-scenarios against one running relayd, through
 # relay-pktgen's DPDK port on a veth: counters as the scenario expects, ping answered
 # after each, and an end that leaves nothing behind.

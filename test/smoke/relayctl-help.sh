@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayctl's help, man page and bash completion know the same commands and options.
 # timeout: 30
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayctl and the control socket while an MPI job runs over two relays: every command, as
 # text and as JSON; captures read back; what goes wrong, by exit status; hostile clients.
 # timeout: 300

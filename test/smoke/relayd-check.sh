@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd --check: what is wrong with a file, all at once, with pointer and line; what
 # the machine lacks, with the command that fixes it; and that it changes nothing.
 # timeout: 90

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Who stands at a relay's IMPI port and says nothing: silent connections, more of them than
 # there are places, from few sources and from many; others than impi.allow names; a client that
 # has its rank and goes no further; a relay without descriptors.  A client's start is never

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The edges of a running relayd: what a hostile host on a leg reaches of the front end's kernel,
 # what the process may do, what it leaves behind after each way to end it.
 # timeout: 240

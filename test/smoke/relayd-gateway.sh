@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd's gateway to foreign hosts: jobs of test/interop/relayed.sh, and what happens when a
 # host dies, its machine vanishes, a stranger calls, a relay is told to stop; two jobs
 # at a time; channels over the machine's own interfaces instead of the TAPs.

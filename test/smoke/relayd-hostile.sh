@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A host without keys on each side of a relay while a job runs through it: forged ARP on the
 # private leg and on the WAN, a flood of HELLO from invented addresses on a leg with a large
 # subnet.  The job ends well, no byte goes to the attacker, the live neighbours keep their entries.

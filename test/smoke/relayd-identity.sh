@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Sites with identities, with a pre-shared key beside them and without one: jobs between them, the channel
 # between relays of a site, of which one with another identity is none; a relay whose key is no longer on
 # the other's list is refused and counted.

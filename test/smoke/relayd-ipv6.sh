@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Relays that reach each other by IPv6, sealed with identities, beside one that has IPv4 alone: a job that
 # checks every byte; forged neighbour discovery and errors beside it; the relay with IPv4 dies, then one
 # with IPv6.  With IPV6=1 other scenarios with a testbed run so, too.

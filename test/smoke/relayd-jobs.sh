@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Several jobs at a time through one relay per cluster: impi.ports, one server a port.  Two
 # jobs side by side, libmpi's and a foreign one; one of them dies; twenty short ones, two at
 # a time, with limits that any leak would reach; a primary relay dies.

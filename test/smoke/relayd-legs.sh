@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd's two legs in fresh namespaces: ARP, ping, TCP through the TAP, every kind of
 # bad frame counted by name, telemetry, and an end that leaves nothing behind.
 # timeout: 120

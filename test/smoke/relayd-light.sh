@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Light paths by hand: two relays with a light port each, wired to Open vSwitch, under a job that
 # checks every byte.  Traffic takes the light once it is lit and the trunk when it is dark; a
 # circuit that goes under load loses nothing.

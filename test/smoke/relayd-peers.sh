@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The channels between the relays of a cluster: sealed with the key of sealing.key_file, a job's
 # table goes over them; a visitor with a relay's address and no key, or another key, gets
 # nowhere and ends no channel; where nothing is sealed a claim does not replace a channel that

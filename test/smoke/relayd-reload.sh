@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Files that change under a job over two relays that checks every byte: settings, policies, who may
 # connect, and the keys of both sites in the three steps of a rotation.  Nothing is lost, and the job
 # stands still no longer than without (it measures that itself).  A wrong file changes nothing.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Start-up between relays and impi-server, sealed (impi.server_sealing, --key-file): a listener on the
 # wire sees no command, address or token; a server without the key, one that is no server of ours, and
 # a client in clear are refused with a text that says what to do.

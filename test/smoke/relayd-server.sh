@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # What a cluster's client sees when the IMPI server refuses, is not there, or does not
 # answer, and when a key is wrong: an end in bounded time and a log line that says why.
 # timeout: 120

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # What the installed systemd unit promises: its commands run as they stand there, relayd says
 # READY=1 once it serves and STOPPING=1 when it is asked to end, and ends in time.
 # timeout: 90

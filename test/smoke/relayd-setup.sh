@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd-setup on a machine that is a folder, in a namespace: it says what is missing and changes
 # nothing, does it, finds nothing missing then, takes it back to the byte; and it refuses ports
 # that carry the default route or the session, by themselves or through what stands on them.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Relays with several workers: MPI jobs between a relay of two and one of four, whose frames
 # af_packet spreads as it likes; over jumbo frames; over ports with one queue for two
 # workers; and between two relays of two a side over a WAN that loses frames.  Data is right,

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # A real Slurm of one node, in a network namespace of its own: two sites as two steps of one
 # allocation, by impirun and by mpirun, and what goes wrong with srun by hand.
 # timeout: 240

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # libsuci and suci-perf: installed into a prefix of its own and used from there; between
 # namespaces over a link that loses; gather and tree of 17 processes, half of them
 # behind that link; a peer that comes late, one that is killed.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Two testbeds at once: both work, neither disturbs the other, nothing is left.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

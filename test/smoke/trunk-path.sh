@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # What a trunk makes of a WAN that is more than delay and loss, under jobs that check every byte:
 # it grows to the path's MTU, 9000 and then 4000, which nobody told it; it follows a relay to which
 # a NAT gives another port; it heeds marks of congestion; when the WAN comes to pass less than a job's

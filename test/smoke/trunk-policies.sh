@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # Policies of trunks, which differ from cluster to cluster, under a job over three clusters with two
 # relays each that checks every byte: by configuration first, then twice by relayctl while the job
 # runs.  Which way each pair of ranks takes is what `relayctl lanes` of all relays counts, and of

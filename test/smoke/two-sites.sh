@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # The lines of doc/howto/two-sites.md, in its order, by its readers: who runs the rendezvous, the
 # administrators of two front ends, a user at each site.  Namespaces stand for machines, links for
 # NICs; each front end has an /etc and a /run of its own.

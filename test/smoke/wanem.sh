@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
 # wanem between two namespaces: delay, rate, loss, duplication, books, signals, refusals.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

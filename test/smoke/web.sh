@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
 # relayd-web beside real relays and a job: OpenMetrics that Prometheus takes, every drop reason and
 # every figure of status, a page in a real browser, requests it refuses, a relay that goes away.
 # timeout: 200

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A model of the profile impi-0.0, written from chapter 7 of the IMPI reference alone: it
  * works the phases of a whole job off and notes every message between clients and every
  * result.  For test_coll_impi.c, which compares. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Arguments of collectives with the locality that libmpi would find. */
 #ifndef COLL_PLACES_KIT_H
 #define COLL_PLACES_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sockets of libsuci on the loopback interface, for its suites. */
 #ifndef TEST_DATAGRAM_KIT_H
 #define TEST_DATAGRAM_KIT_H

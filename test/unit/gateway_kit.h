@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway_kit.h - a gateway with models of foreign hosts on its channels and one endpoint
  * that stands for the relay core and all processes behind it, in virtual time.
  *

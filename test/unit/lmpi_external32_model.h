@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* external32 by the naive model: every element of the type map by itself, byte by byte.
  * Used by the unit test and the fuzz target. */
 #ifndef LMPI_EXTERNAL32_MODEL_H

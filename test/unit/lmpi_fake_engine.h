@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine without transports for tests of the surface: a job of five processes, one
  * per client, of which this one is rank 0:
  *

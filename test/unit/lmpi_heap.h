@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lmpi_heap.h - an engine's memory from malloc(), which never fails here. */
 #ifndef LMPI_HEAP_H
 #define LMPI_HEAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine to which nobody offers light and that has no thread, for tests of the surface; a test
  * that offers some sets lmpi_light. */
 #ifndef LMPI_NO_LIGHT_H

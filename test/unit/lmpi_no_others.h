@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Of a job that connects to no other: for tests of the surface without an engine. */
 #ifndef LMPI_NO_OTHERS_H
 #define LMPI_NO_OTHERS_H

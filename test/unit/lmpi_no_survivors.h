@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Of a job that does not survive deaths: for tests of the surface without an engine. */
 #ifndef LMPI_NO_SURVIVORS_H
 #define LMPI_NO_SURVIVORS_H

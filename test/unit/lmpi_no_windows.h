@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What libmpi/rma asks of the engine, for engines of tests that have no windows: nothing
  * is served, nothing shared. */
 #ifndef LMPI_NO_WINDOWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine of one process (world rank 0) and the other end of its only TCP channel: a host
  * of another MPI with the processes 1 and 2, whose packets the test writes and reads. */
 #ifndef TEST_LMPI_TCP_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A naive model of MPI datatypes: the type map written out element by element, with
  * the definitions of MPI 5.0, 5.1 followed to the letter.  The engine of
  * libmpi/objects builds the same type, and both have to agree in everything.

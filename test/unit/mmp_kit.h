@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Several engines and ports joined by a network that delivers fragments in pieces and, between
  * far processes, in any order; and the model of matching they are held against. */
 #ifndef TEST_MMP_KIT_H

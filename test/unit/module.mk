@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 ## unit-threaded the suites in which threads meet (UNITS_THREADED), for EXTRAS=tsan
 .PHONY: unit-threaded list-objects list-units
 unit-threaded: $(UNITS_THREADED) $(B)/test/within

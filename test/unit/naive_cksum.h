@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* naive_cksum.h - the Internet checksum for tests, not by the code that is tested. */
 #ifndef NAIVE_CKSUM_H
 #define NAIVE_CKSUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsproto_kit.h - a session of lib/ocs/protocols and the switch's side of it, by hand. */
 #ifndef TEST_OCSPROTO_KIT_H
 #define TEST_OCSPROTO_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Are bytes acknowledged at once?  Two ends of a TCP connection, and what the sender's kernel
  * knows. A receiver that only reads, and answers, gets the kernel's delay after some rounds. */
 #ifndef TEST_QUICK_ACK_KIT_H

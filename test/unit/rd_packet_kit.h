@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd_packet_kit.h - two stations of one network, for tests of frames. */
 #ifndef RD_PACKET_KIT_H
 #define RD_PACKET_KIT_H

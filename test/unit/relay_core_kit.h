@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The forwarding core on a fake endpoint, for tests: one relay with counted buffers,
  * jobs put into it, paths from its processes and to other relays. */
 #ifndef TEST_RELAY_CORE_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint for tests of the relay core alone: defines the functions of
  * suci/endpoint.h the core calls, so libsuci is not linked for them, keeps what
  * was sent, and lets the test play the network. */

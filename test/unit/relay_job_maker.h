@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A job table for tests of lib/relay: nclients clients, each with nprocs[c]
  * processes behind nrelays[c] relays.  Relay m of client c is 192.0.2.(10c+m+1):
  * 7000, process i of client c 10.0.0.(i+1):6000+i.

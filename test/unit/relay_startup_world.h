@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whole start-ups of several clusters in memory, for tests: clients as libmpi's
  * representative is, relays, and lib/impi's server, with the streams cut at a chunk
  * size; and what must hold when all run. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Real endpoints, relay cores and lanes that send to each other in virtual time, for tests of
  * lib/relay: the datagrams on their way, which are receive buffers as well, and what any end
  * says to its owner when nobody asks. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two endpoints with a lane pair between them, in virtual time; what every lane suite needs. */
 #ifndef TEST_SUCI_LANE_KIT_H
 #define TEST_SUCI_LANE_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci_seal_kit.h - two endpoints with sealed paths on one link, and a tape of what they said. */
 #ifndef SUCI_SEAL_KIT_H
 #define SUCI_SEAL_KIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci_star_kit.h - some Suci endpoints on a wire that takes every datagram the same time, in
  * virtual time: for suites of what many do to one.  Two ends and a wire with faults are
  * test_suci_link.h, whose addresses and configuration these have. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The cipher of sealed paths against the published vectors; the file with keys. */
 #include "driver/aead.h"
 

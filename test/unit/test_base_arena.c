@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/arena.h: what is counted is what is carved. */
 #include "base/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base_copy() against a copy byte by byte: sizes around its pieces, distances around the bad ones,
  * with and without overlap. */
 #include "base/copy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/ilist.h against a list that is an array. */
 #include "base/ilist.h"
 #include "base/prng.h"

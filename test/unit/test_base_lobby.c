@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Places for connections that have not said who they are. */
 #include "base/lobby.h"
 

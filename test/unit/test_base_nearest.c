@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/nearest.h: distances counted by hand, what is near enough, names that are too long. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ring.h"
 
 #include "cmocka_all.h"

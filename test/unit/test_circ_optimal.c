@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The planner against exact search: for small calls every way of ordering circuits is tried.
  *
  * Circuits may be ordered at any event (nothing is gained between events), any subset of

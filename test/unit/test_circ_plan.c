@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The planner: its plans hold together, and the event log of the schedules played by
  * them is what the closed formulas of [OC] say. */
 #include "call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The profile impi-0.0 against a model of it, written from chapter 7 of the IMPI
  * reference alone: every message between processes of different clients - who, to
  * whom, in which order for each ordered pair, tag, length and content - and every

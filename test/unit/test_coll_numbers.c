@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers, versions and messages of the algorithms, which go over the wire. */
 #include "base/crc32c.h"
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The verifier: every schedule of every algorithm plays to its end, each process sending
  * and receiving one message a round; what is wrong with broken ones is found. */
 #include "coll/play.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs the schedules of all processes of a collective against each other on
  * paper, for every algorithm, and compares with the definition of the
  * operation.  Steps become ready in a seeded random order; sends complete

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which algorithm is chosen where, that what is chosen keeps to its bounds of traffic and memory,
  * and what is refused. */
 #include "coll/schedule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libsuci: what the calls promise, with real sockets on the loopback interface. */
 #include "datagram_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The address database: what is read, what is refused, with file and line. */
 #include "suci.h"
 

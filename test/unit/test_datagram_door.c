@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors of libsuci without a relay: addresses, ids beyond the database, what is refused. */
 #include "datagram_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends that seal and do not know each other: nothing on the wire says so, each end's text does. */
 #include "datagram_kit.h"
 

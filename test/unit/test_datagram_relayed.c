@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors of libsuci over two real relays (lib/relay), all in this process on the loopback interface:
  *
  *     socket -- relay 0 ===== relay 1 -- socket

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libsuci takes its numbers from the store of this machine, and the defaults from no other. */
 /* First: cmocka has a fail() of its own. */
 #include "private.h"

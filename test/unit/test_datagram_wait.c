@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libsuci: calls that wait, each socket in a thread of its own; placement straight into the
  * reader's buffer; leaving; priorities; a thousand ids. */
 #include "datagram_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of doors: golden bytes and text, written from doc/wire.md and not from the encoder;
  * what the strict reader refuses. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process says to the relay that carries its doors, and what it makes of the answers. */
 #include "cmocka_all.h"
 

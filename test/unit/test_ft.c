@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of lib/ft that send each other frames in memory: in order from one to another, as
  * late as may be.  They revoke, agree several times and die, at every step there is or at random;
  * what the dead have sent arrives until their death is known.  All of one job, or of two that are

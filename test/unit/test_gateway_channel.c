@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway/gateway.h: channel to channel, without lanes. */
 #include "cmocka_all.h"
 

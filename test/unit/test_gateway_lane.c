@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway/gateway.h: channels and lanes, memory and its shares. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test_impi_captured.h - files of test/data/impi: sessions of other programs. */
 #ifndef TEST_IMPI_CAPTURED_H
 #define TEST_IMPI_CAPTURED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The channel alone, as a relay uses it; what it shares with the server is tested
  * in test_impi_server.c. */
 #include "impi/channel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The worked example of the IMPI 0.0 reference: two clients of one host each, client 0
  * with two procs, client 1 with one; no authentication.  Written from the rules,
  * not by our encoder. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whole start-ups: lib/impi's clients against lib/impi's server, in memory. */
 #include "impi/client.h"
 #include "test_impi_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The packet splitter and the life of a host-to-host channel. */
 #include "impi/link.h"
 

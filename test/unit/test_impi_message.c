@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The rules of messages and credit as lib/impi states them.  Whether an MPI process keeps them is
  * asked of the engine, which runs them (test_lmpi_tcp, test_lmpi_protocol). */
 #include "impi/flow.h"

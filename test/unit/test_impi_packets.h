@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets of the worked example of the IMPI 0.0 reference, written from the rules. */
 #ifndef TEST_IMPI_PACKETS_H
 #define TEST_IMPI_PACKETS_H

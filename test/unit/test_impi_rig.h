@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A server with connections in memory, for suites of lib/impi's server. */
 #ifndef TEST_IMPI_RIG_H
 #define TEST_IMPI_RIG_H

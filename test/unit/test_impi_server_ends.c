@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who misbehaves, is too slow or vanishes, and what becomes of the job. */
 #include "test_impi_golden.h"
 #include "test_impi_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Real host-to-host streams (test/data/interop), through impi/stream.h. */
 #include "impi/flow.h"
 #include "impi/link.h"

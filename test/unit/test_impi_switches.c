@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Switches for foreign clients: syntax, combination, recognising LAM/MPI. */
 #include "cmocka_all.h"
 #include "impi/switches.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "impi/auth.h"
 #include "impi/flow.h"
 #include "impi/hostid.h"

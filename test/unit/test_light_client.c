@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process's announcements, reports and gate, against a relay that is a list of notes. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The controller over a switch without faults, five relays of two ports each, and an agent. */
 #include "cmocka_all.h"
 
@@ -5,7 +6,6 @@
 #include "light/controller.h"
 
 #include "../easy_switch.h"
-
 #include "coll/schedule.h"
 
 #include <stdlib.h>

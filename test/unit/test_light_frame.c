@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between agents and the controller: round trips, cuts, what is refused; golden bytes. */
 #include "cmocka_all.h"
 

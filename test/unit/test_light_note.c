@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Notes about light: golden bytes both ways, and what is refused. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Will the program be back soon? */
 #include "cmocka_all.h"
 

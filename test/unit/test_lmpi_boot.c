@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes that processes publish through the launcher; IMPI_SERVER's syntax. */
 #include "boot.h"
 #include "impi/hostid.h"

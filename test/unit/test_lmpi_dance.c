@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting with foreign hosts (IMPI reference 4): who connects to whom, strangers,
  * the address connections come from, time limits; and a host of several processes. */
 #include "boot.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Near or far: on machines that this one is not, and with what disturbs. */
 #include "cmocka_all.h"
 

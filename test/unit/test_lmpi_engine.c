@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Engines of lib/mpi back to back: random programs (mpi_program.h) over a transport that is
  * memory.  Packets are taken or not, begin in order, and their bytes come in pieces of any
  * order; what is sent stays the sender's until it has arrived, as on a lane.  Processes die at any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A process that mpispd has started: waits for a role, starts by what the daemon says, learns that
  * its epoch is over.  The daemon is this test, at the other end of the socket. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The wire representation of every predefined datatype: golden bytes by IEEE and MPI
  * definitions, the compiler's own conversions, and a naive model. */
 #include "cmocka_all.h"

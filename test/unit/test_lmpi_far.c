@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Far processes get longer messages without asking: by how much, and that the engine inquires when
  * a message is too long, and only then. */
 #include "cmocka_all.h"

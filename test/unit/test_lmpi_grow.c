@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of processes grows: engines of two jobs, each of which numbers processes for itself. */
 #include "cmocka_all.h"
 #include "lmpi_heap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi among foreign MPIs: which messages its collectives, communicator constructors
  * and its end send and take - to whom, on which context, with which tag, in which
  * bytes.  One process of the library; the engine below and all other processes are the

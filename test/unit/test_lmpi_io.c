@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views and lists of pieces, against naive models. */
 #include <stdarg.h>
 #include <stddef.h>

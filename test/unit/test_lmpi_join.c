@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Joining a job whose IMPI server takes its time: DONE goes out when every label is answered. */
 #include "boot.h"
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of libmpi's environment variables: its rows, what the parsers take, what they say, and
  * which name was meant. */
 #include "lmpi/knobs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Datatypes in packets: what arrives packs and unpacks as what was sent. */
 #include "cmocka_all.h"
 

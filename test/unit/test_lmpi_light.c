@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Collective calls at the gate: what is announced, what waits for CLEAR_TO_SEND, and that a call
  * ends once when its messages are done the moment they go. */
 #include "lmpi_fake_engine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The lock of a window's part, in one word. */
 #include "cmocka_all.h"
 

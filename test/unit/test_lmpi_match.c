@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* match.c against a model that keeps two plain lists. */
 #include "mpi/match.h"
 

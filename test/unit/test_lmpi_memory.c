@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What one process of a large job takes: MPI_Init with a launcher that knows 1000 processes,
  * all on nodes of their own, and a message to each of them, which nobody answers.  In a child
  * for each case, as the resident set of a process has a past. */

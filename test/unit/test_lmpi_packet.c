@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IMPI packets of relayed lanes: bytes of doc/job-setup.md. */
 #include "mpi/impi_packet.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How long to look at one ring only, on machines that this one is not. */
 #include "cmocka_all.h"
 

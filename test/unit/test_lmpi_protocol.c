@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine's IMPI protocols against processes of another MPI that keep every rule, count
  * credit for themselves and hold the engine to it: cutting, rendezvous, credit, cancel. */
 #include "lmpi_tcp_kit.h"

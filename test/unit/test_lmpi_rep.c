@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Point-to-point calls with foreign MPIs: what they put on the wire, what they make of
  * what comes from there, and how statuses count it. */
 #include "lmpi_fake_engine.h"

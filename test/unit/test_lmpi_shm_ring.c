@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* shm_ring.h and shm_share.h: alone, between threads (run it under tsan), between processes. */
 #include "shm_ring.h"
 #include "shm_share.h"

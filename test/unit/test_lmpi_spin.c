@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How long who waits spins before it sleeps. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The packet switch of a host with several processes: routing, flow control ahead of
  * data, one slow side that does not stop the others, FINI. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine against a foreign host that is written down packet by packet: what a
  * correct peer and LAM/MPI may send, what it must get back, cancel, the end. */
 #include "lmpi_tcp_kit.h"

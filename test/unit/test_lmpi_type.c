@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The datatype engine against a naive model, and the layouts it should find. */
 #include "cmocka_all.h"
 

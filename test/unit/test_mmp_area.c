@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The area: every order of freeing of small cases, and long random runs against a map of bytes. */
 #include "base/prng.h"
 #include "mmp/area.h"

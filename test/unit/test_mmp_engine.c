@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Matching, reassembly, credit and death: engines and ports over a network that cuts and reorders,
  * against what the model of matching says each receive has to get. */
 #include "mmp_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Fragments as blocks of a stream: cut anywhere, without room, with heads that cannot be, of peers
  * that go while a block comes. */
 #include "mmp/far.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two processes of a node, each with a thread for its program and one for its engine, joined by
  * a pair of rings: `make check` runs it under ThreadSanitizer.  And slots that cannot be. */
 #include "mmp/pair.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring, alone and between two threads (`make check` runs it under ThreadSanitizer). */
 #include "mmp/ring.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which part of a machine a hardware thread is in: two sockets of two nodes each, with and without
  * what some machines do not say. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/names: publish, look up, take over, drop. */
 #include "cmocka_all.h"
 

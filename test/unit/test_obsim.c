@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of obsim, written by hand and by libmpitrace, and what non-blocking calls cost in them. */
 #include "cmocka_all.h"
 

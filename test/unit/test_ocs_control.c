@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A matrix and a driver joined: batches, refusals, light that comes late, reconnects. */
 #include "cmocka_all.h"
 

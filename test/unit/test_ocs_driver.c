@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What driver/ocs does before there is a connection: addresses, credentials, pauses. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* OpenFlow sessions; bytes are written from the specification, not by our encoder. */
 #include "ocsproto_kit.h"
 

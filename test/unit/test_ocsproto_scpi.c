@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* SCPI sessions. */
 #include "ocsproto_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* TL1 sessions with switches of three vendors. */
 #include "ocsproto_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The messages in what TL1 agents send: banners, prompts, echo, Telnet, cuts. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of which each has fewer paths than peers, over Suci endpoints as they ship, in virtual
  * time: every message comes once, and nobody ever has more paths than it may. */
 #include "pathpool/pathpool.h"

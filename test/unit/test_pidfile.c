@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The file with a process id: one holder, and nothing that others planted is followed. */
 #include "driver/pidfile.h"
 

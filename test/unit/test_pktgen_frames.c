@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Each kind of frame against the parsers it is meant for: the leg's door (rd/packet.h)
  * and a whole Suci endpoint, whose counters must rise as scenarios expect. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Stateful scenarios and labs: what is refused and by which words; how many lanes; the
  * shipped scenarios. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A player in the place of an endpoint, against an endpoint that does not know: it goes on
  * where the other was, keeps to window and credit, acknowledges all that comes, and what is lost
  * stays lost.  All of it over a sealed path, too, under keys that change on the way. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario files: what is refused and by which words; the verdict over stats files; the
  * shipped scenarios. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The search for NDR and PDR against relays that are known: where it ends, how soon, and that one
  * bad moment does not mislead it. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/quorum: voters in memory that send each other frames, with journals that are arrays. */
 #include "cmocka_all.h"
 #include "quorum/quorum.h"

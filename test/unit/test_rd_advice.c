@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Warnings of relayd --check, from a sysfs of our own; and what several files must say alike. */
 #include "advice.h"
 

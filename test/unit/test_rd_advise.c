@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Advice on trunks, table by table; the table of lanes that it is made of. */
 #include "cmocka_all.h"
 

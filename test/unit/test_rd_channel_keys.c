@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which key the channels of the control thread have, with key files as an administrator has them.
  */
 #include "channel_keys.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams of the endpoint into mbufs: in place, chained, copied; on real mbufs of
  * a pool without hugepages, checked by parsing what was built. */
 #include "cmocka_all.h"

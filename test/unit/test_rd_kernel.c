@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What may come to the own kernel over a TAP: open ports, what it began, its neighbours. */
 #include "cmocka_all.h"
 

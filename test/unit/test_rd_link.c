@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Links of the control thread over a pair of sockets: sealed, plain, of two kinds of mind. */
 #include "link.h"
 #include "sock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of CPUs and of lcores as the configuration has them. */
 #include "cmocka_all.h"
 

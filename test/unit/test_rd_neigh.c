@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The neighbour table in virtual time. */
 #include "cmocka_all.h"
 

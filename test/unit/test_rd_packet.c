@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmocka_all.h"
 
 #include "rd_packet_kit.h"

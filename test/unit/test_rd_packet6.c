@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* IPv6 frames: what is written is what the RFCs say, what is read is judged byte by byte. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What another configuration changes, and what of it a running relay can take over. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between workers: on real mbufs of pools of their own, without lcores. */
 #include "cmocka_all.h"
 

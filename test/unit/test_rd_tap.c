@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between the worker's rings and a TAP, for which a packet socket pair stands in:
  * one read, one frame. */
 #include "cmocka_all.h"

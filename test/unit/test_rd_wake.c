@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The handshake of a thread that sleeps in epoll with threads that fill its rings: no
  * message waits for a sleeper, however the two interleave; and a poller's naps. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who unmaps memory waits for who may be using it. */
 #include "cmocka_all.h"
 

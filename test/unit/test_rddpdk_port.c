@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/port.h, pool.h, eal.h on DPDK's software ports: no hardware, no hugepages. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sorting by UDP port with RSS: the key and the queues against DPDK's own Toeplitz hash. */
 #include "cmocka_all.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/clock.h and driver/idle.h: the pure decisions, in virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The job coordinator of a cluster, one relay of it: what it orders and sends for what it hears. */
 #include "relay_job_maker.h"
 

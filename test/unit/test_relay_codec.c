@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Formats of lib/relay: peer frames, job tables; label ranges. */
 #include "cmocka_all.h"
 

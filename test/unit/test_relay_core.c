@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The forwarding core: labels, ids, custody, refusals, who may come in, jobs that
  * come and go. */
 #include "relay_core_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* 10^5 doors of other clusters in one relay: memory of each, steps and time of a look-up.  What is
  * bounded is counted, not timed; the times are printed. */
 #include "door_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How a job ends in the forwarding core: aborts, deaths, lost trunks, and as it
  * should. */
 #include "relay_core_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks between two processes of two clusters over two real relays: lanes,
  * paths and relay cores, in virtual time, with and without loss. */
 #include "relay_wire_kit.h"

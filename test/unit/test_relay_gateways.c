@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Foreign processes in the forwarding core: ways to gateways, from them, and what the
  * end of such a path means. */
 #include "relay_core_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups of trunks: which one carries a segment, what becomes of custody when one goes
  * down, what processes and relays are told, when a job ends for want of a way. */
 #include "relay_core_kit.h"

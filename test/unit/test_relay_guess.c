@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What processes say to be let in: tokens, guesses at them, and how many are looked at. */
 #include "relay_core_kit.h"
 

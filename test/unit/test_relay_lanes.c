@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes between processes and gateways over real endpoints and relay cores, in
  * virtual time.  The gateways are plain Suci endpoints with lanes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Light paths: opened by both, taken before trunks by all jobs, drained, failed, and what becomes
  * of what they hold; notes of processes about light. */
 #include "relay_core_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Relays that are called by IPv4 addresses and reached at IPv6 ones: there is one trunk to each,
  * whoever speaks of it and whatever it is called. */
 #include "relay_core_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Start-ups with clients of every kind, and then every pair of processes: a segment is
  * walked from its source through relay cores and gateways to where it ends, which must
  * be its destination, under the names its destination knows.

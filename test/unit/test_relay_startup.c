@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Relayed start-up: whole start-ups of several clusters, with the streams cut at
  * every chunk size. */
 #include "relay_startup_world.h"

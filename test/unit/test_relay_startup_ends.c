@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Relayed start-ups and running jobs that end: refused tables, limits, lost
  * connections, aborts. */
 #include "relay_startup_world.h"

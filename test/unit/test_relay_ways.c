@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The way that the segments of a path take is remembered: it must not outlive what decided it. Each
  * change comes between two segments of the same two processes, and nothing else happens there. */
 #include "relay_core_kit.h"

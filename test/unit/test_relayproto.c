@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hello data and notes of doc/job-setup.md and doc/wire.md: golden bytes, which are written from
  * there and not from the encoder, round trips, what is refused. */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which relays carry the lanes to a client, and with what weight; in virtual time, with Suci
  * and three relays that answer it: what happens when they go and come back. */
 #include "cmocka_all.h"

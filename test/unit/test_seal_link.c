@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sealed streams: two ends in memory, and what somebody between them can do. */
 #include "seal/link.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process with keys shows of itself. */
 #include "driver/secrets.h"
 

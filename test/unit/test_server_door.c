@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi-server's door: sealed or in clear, by the first four bytes, however they come. */
 #include "../../app/impi-server/door.h"
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between a process and its daemon. */
 #include "cmocka_all.h"
 #include "sp/client.h"

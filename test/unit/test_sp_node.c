@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Daemons of lib/sp in memory, one frame after the other: what they do about which fault. */
 #include "cmocka_all.h"
 #include "sp/node.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Words of the severity table, and what is said about wrong ones. */
 #include "cmocka_all.h"
 #include "sp/severity.h"

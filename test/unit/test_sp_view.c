@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views and changes: what follows from what, and their bytes. */
 #include "cmocka_all.h"
 #include "sp/view.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration of mpispd: where processes go, and what is said about files that cannot work.
  */
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of lib/spx that send each other messages in memory: what one test each is about.
  * What many of them do when others die is test/sim/spx.c. */
 #include "cmocka_all.h"

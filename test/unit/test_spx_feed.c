@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between a process and who manages it, and the messages of a frame: what is written is
  * read, and what is cut or changed is refused with a text. */
 #include "cmocka_all.h"

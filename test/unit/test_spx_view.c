@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views, chains and policies of lib/spx: tables of questions and answers. */
 #include "cmocka_all.h"
 #include "spx/policy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of a pipeline in one program, each with its thread and its socket; the test is their
  * manager.  1 source --chain 0: I/O 2, 3--> 4, 5 filter --chain 1: I/O 6--> 7 sink; 8 is a spare
  * for rank 1 of the filter. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Received packet numbers against a naive set of flags, also across the wrap
  * of 32 bits. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The type of addresses: one form for one place, in bytes and in text. */
 #include "suci/addr.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of the delivery rate, and bbr over a model of a link. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cubic against RFC 9438, fixed against its configuration. */
 #include <setjmp.h>
 #include <stdarg.h>

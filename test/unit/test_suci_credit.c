@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Credit: however many send at once, what is on its way to the receiver stays below its
  * bound, everybody gets the same, and nothing that is small waits. */
 #include "path_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Marks of congestion: echoed, obeyed, and given up when they do not add up. */
 #include "test_suci_path.h"
 

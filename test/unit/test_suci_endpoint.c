@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Two endpoints: handshake, exactly one release per segment, loss, restart,
  * refusal, silence, close, hostile datagrams. */
 #include "test_suci_path.h"

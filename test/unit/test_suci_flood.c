@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Floods: a million datagrams in a second that ask for work - handshakes, refusals, asks,
  * acks for what was never sent, farewells, moves to other addresses.  Each costs a bounded
  * number of datagrams, bytes, callbacks and wake-ups and no table; honest traffic beside it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Segments that go on as they lie in their receive buffers: the far end sends back what comes in.
  */
 #include "test_suci_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes over groups of paths: shares by weight, paths that come and go. */
 #include "suci_lane_kit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The handshake over ways of all lengths, over ways that lose, and with a peer that is started
  * again in the middle of it. */
 #include "test_suci_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What somebody between or beside two ends can do to a path of theirs without the key, and for an
  * unsealed one without seeing it: nothing. */
 #include "test_suci_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sealed paths between sites with identities: who gets in; and that a recording cannot be opened
  * with the keys of files. */
 #include "suci_seal_kit.h"

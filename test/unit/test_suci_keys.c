@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys of sealed paths: an idle path takes 4.5 KB at most, and however few keys can be ready at
  * a time, every path goes on. */
 #include "test_suci_link.h"

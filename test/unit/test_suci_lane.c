@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes over two endpoints: blocks exactly once, in order, byte for byte. */
 #include "path_internal.h"
 #include "suci_lane_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Receivers without room, or not ready: refused, kept by the sender, sent again. */
 #include "suci_lane_kit.h"
 

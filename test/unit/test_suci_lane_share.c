@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What lanes share: a path by bytes, memory, the credit of a receiver; and what a hundred
  * thousand of them cost. */
 #include "suci_lane_kit.h"

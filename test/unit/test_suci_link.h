@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test_suci_link.h - two Suci endpoints and a wire between them, in virtual
  * time.  The wire delays, drops, duplicates, reorders and corrupts by a seeded
  * generator, or by a filter that a test aims at one datagram.  Datagrams are

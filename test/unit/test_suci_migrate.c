@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A peer that changes its address: the path follows it, and nobody else. */
 #include "test_suci_path.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Silence: when it is persistent congestion (RFC 9002 section 7.6) and when not, and how
  * soon a path that has died is noticed. */
 #include "test_suci_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Segments larger than the datagrams of their path: cut and put together, over paths that shrink,
  * lose, refuse and run out of buffers; and parts that no honest peer sends. */
 #include "test_suci_path.h"

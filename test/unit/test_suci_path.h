@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* test_suci_path.h - two endpoints with a path between them, for the suites of single
  * path mechanisms: segments with numbers, each to be seen exactly once. */
 #ifndef TEST_SUCI_PATH_H

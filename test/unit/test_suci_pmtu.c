@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Path-MTU probing in virtual time: how soon, how exactly, at what cost, and what happens
  * when a path shrinks. */
 #include "test_suci_path.h"

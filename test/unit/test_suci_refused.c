@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths whose peer has no room, whose records are used up, or whose only packet is
  * never answered: nothing may hang, and nothing may storm. */
 #include "test_suci_path.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Other keys for endpoints that run: a rotation loses nothing, who is shut out is out, and what
  * cannot be changes nothing. */
 #include "suci_seal_kit.h"

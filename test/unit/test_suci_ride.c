@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* An ack that is due for the number of packets waits for a segment to ride on, if so configured. */
 #include "test_suci_path.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks and grants: several senders, one receiver without room.  What it gets later is
  * shared as granted; what a hostile peer asks or grants costs a bounded amount. */
 #include "path_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sealed paths: who gets in, and that nothing forged, replayed, reflected or old changes
  * anything but a counter. */
 #include "suci_seal_kit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A siege: datagrams that nobody with the key made are thrown at two ends with a sealed path that
  *is in use.  Each is made from what the two have sent: again, back, from elsewhere, with another
  *head, body or seal, with changed bits, made up, or as an answer that an end gave to one of these.

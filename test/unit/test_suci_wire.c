@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Golden bytes, written from suci/wire.h by hand, and malformed ones. */
 #include <setjmp.h>
 #include <stdarg.h>

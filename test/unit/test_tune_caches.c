@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What follows from caches: defaults within their bounds, and values that are not believed. */
 #include "tune/caches.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The store's file in a folder of the test's own: written whole, refused where it is not ours. */
 #include "driver/tune_file.h"
 

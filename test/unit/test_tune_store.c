@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The store's text and table: what is written is read again, what is wrong is named. */
 #include "tune/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The tuner on curves whose optimum is known: smooth, with noise, flat, and that lie. */
 #include "tune/tuner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a wrong or an aged setting costs beside the default. */
 #include "tune/watch.h"
 

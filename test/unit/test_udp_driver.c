@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel UDP driver: two real Suci endpoints over loopback. */
 #include "driver/aead.h"
 #include "driver/suci_udp.h"

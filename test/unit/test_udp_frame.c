@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames from an AF_XDP socket: what is a datagram, what its checksums are worth. */
 #include "frame.h"
 

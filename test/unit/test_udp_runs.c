@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs the kernel cuts (GSO) and merged messages it hands us (GRO). */
 #include "udp_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* wanem_core in virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/ctl/client.h - the other end of relayd's control socket: connects, asks, waits.
  *
  * Purpose  what relayctl and relayd-web have in common.

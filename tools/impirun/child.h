@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* child.h - the launcher as a child of impirun, and what is said when it has ended.
  *
  * Threads  one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impirun - the front of an IMPI job, as the standard names it.
  *
  *     impirun -server N [-port P] [options of impi-server]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/launch/place.h - where programs and libraries are: impirun and mpirun. */
 #ifndef LAUNCH_PLACE_H
 #define LAUNCH_PLACE_H

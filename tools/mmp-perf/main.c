@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp-perf - latency, throughput and overlap of MMP between two ranks.  See mmp-perf(1). */
 #include "perf.h"
 #include "base/version.h"

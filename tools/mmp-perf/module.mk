@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call prog,mmp-perf,$(wildcard tools/mmp-perf/*.c),mmp mmpcore tunefile sucudp suci tune base,,-lpthread)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* perf.h - what the files of mmp-perf share: main.c reads the words, runs.c measures. */
 #ifndef MMP_PERF_H
 #define MMP_PERF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The measurements.  Rank 0 leads: it tells rank 1 how many rounds there will be. */
 #include "perf.h"
 

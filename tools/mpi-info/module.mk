@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Linked with the library itself, like a user's program; the library is found beside it.
 ALL_EXTRA += $(B)/bin/mpi_info
 $(B)/bin/mpi_info: tools/mpi-info/mpi_info.c $(B)/lib/libmpi_abi.so.1 $(B)/libmpi/gen/include/mpi.h

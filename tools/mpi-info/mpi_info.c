@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi_info - which MPI library this is, and what its variables are.  No job is started: all comes
  * from the calls that MPI allows before MPI_Init. */
 #include "base/version.h"

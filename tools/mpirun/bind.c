@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Which core each rank has.
  *
  * A rank that waits polls; two that the system puts on one core, although another is idle,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* domain.h - which part of the machine a hardware thread belongs to, as Linux says in /sys.
  *
  * Threads  one.

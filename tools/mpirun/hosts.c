@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is meant by -host and -hostfile: scripts that only ever name this machine need no other
  * launcher. */
 #include "mpirun.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpirun/label.h - what ranks print, line by line: of several ranks that write into one
  * file or pipe, no line comes inside another's, with the rank before it if asked. */
 #ifndef MPIRUN_LABEL_H

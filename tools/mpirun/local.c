@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* All ranks on this machine: start them, wait for them, end them.
  *
  * One that fails before it has left MPI ends the others: SIGTERM, and SIGKILL GRACE_S later.  They

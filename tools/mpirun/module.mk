@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # mpirun and mpiexec: one program.
 $(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c,names base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
 

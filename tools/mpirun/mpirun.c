@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpirun, mpiexec - start the ranks of an MPI program.
  *
  * Ranks find each other through PMIx.  On one machine mpirun serves it by itself;

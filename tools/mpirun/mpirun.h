@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpirun/mpirun.h - what the parts of mpirun share. */
 #ifndef MPIRUN_H
 #define MPIRUN_H

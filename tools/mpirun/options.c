@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The command line: what mpirun's of other MPIs take, as far as it means something here. */
 #include "mpirun.h"
 

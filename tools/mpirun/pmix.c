@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The PMIx server of a job whose ranks are all on this machine.
  *
  * Every process is local, so a fence is over when PMIx has seen all of them: what it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What ranks ask for while they run: names of ports, and jobs to be started.
  *
  * PMIx's thread calls.  Names are looked after here; a job is started by the main thread, as the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpirun/serve.h - what PMIx's server asks of serve.c, in a thread of its own. */
 #ifndef MPIRUN_SERVE_H
 #define MPIRUN_SERVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpisp-io - the I/O process of a pipeline for who does not write one.
  *
  * It receives in the world of the sender, sends in the world of the receiver, and holds a frame

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpispctl - asks and steers the mpispd of this node over its control socket (doc/sp.md). */
 #include "tree.h"
 

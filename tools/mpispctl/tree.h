@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpispctl/tree.h - what mpispd answers, for people: on stdout. */
 #ifndef MPISPCTL_TREE_H
 #define MPISPCTL_TREE_H

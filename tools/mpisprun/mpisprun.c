@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpisprun - runs a pipeline of clusters on one machine, without daemons.
  *
  * A plan says what clusters, chains and I/O processes there are; lines on stdin change it while it

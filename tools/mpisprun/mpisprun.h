@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpisprun/mpisprun.h - a pipeline of clusters on one machine: what the files share.
  *
  *   mpisprun.c  options, the loop, the end

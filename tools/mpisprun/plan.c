@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of a plan, and commands while it runs. */
 #include "mpisprun.h"
 

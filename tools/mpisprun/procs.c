@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes: starting them, what they say, their death. */
 #include "mpisprun.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Views: what the processes act by. */
 #include "mpisprun.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpitrace - what libmpitrace has noted, for people and for simulators.
  *
  *     mpitrace [-s] FILE...

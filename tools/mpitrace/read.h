@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/mpitrace/read.h - the trace file of a rank (libmpi/trace/trace.h), from memory.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */

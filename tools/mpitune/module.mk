@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # An MPI program like a user's, but for the rows it writes.  It finds libmpi beside its own folder.
 mpiprog_INC := -I$(LMPI_GEN)/include
 mpiprog_LINK := $(LMPI_SO)

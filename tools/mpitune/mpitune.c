@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpitune - measures a node, or a pair of nodes, once, and keeps what libmpi is to use there.
  *
  *      mpirun -n 2 mpitune                     the node

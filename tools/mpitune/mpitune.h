@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpitune: what is turned, and how one turn of it is measured. */
 #ifndef MPITUNE_H
 #define MPITUNE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Passes: what is done with a setting to see what it is worth.  Each length moves as many bytes as
  * every other, so a setting that helps one and harms another is judged by both. */
 #include "mpitune.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/obsim/call.h - one collective call of p processes: the schedules libmpi would
  * execute, played through the planner and the model. */
 #ifndef OBSIM_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* model.h - the cost model of collectives on circuits, in closed form.
  *
  * p nodes with k ports each; a message of n bytes takes alpha + n beta once its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of libmpitrace: the collective calls on communicators of all processes.  Each rank's file
  * is read from one of them to the next; what lies between is computing and waiting of that rank. */
 #include "read.h"

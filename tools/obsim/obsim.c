@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* obsim - what collectives cost on an optical circuit network.
  *
  *   obsim [OPTIONS]                  the paper's four algorithms, 1 B to 1 MiB: the event log of

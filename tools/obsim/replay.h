@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/obsim/replay.h - a trace on circuits: call after call through schedules, planner and
  * model, with what stays lit between them. */
 #ifndef OBSIM_REPLAY_H

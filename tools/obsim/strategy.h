@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/obsim/strategy.h - what obsim compares: modes of the library (circ/mode.h), and what is
  * not a mode: circuits that cost nothing, fixed graphs, any algorithm, packets alone. */
 #ifndef OBSIM_STRATEGY_H

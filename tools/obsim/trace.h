@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tools/obsim/trace.h - what a program did, as obsim replays it.
  *
  * Hand-written traces, one event a line:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The crossbar behind every dialect: circuits, mirrors that take time, faults on order."""
 import asyncio
 import json

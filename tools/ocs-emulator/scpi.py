@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A SCPI agent (Polatis): lines, short and long forms, an error queue."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """TL1 agents: the grammar of commands, and three vendors' nouns."""
 import asyncio
 import re

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* keep.c - circuits held through ocs/control.h; see ocsctl.h. */
 #include "ocsctl.h"
 

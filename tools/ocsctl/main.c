@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsctl - speak to an optical switch by hand, with the drivers of relayd. */
 #include "ocsctl.h"
 

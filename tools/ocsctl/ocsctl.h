@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsctl.h - what the files of ocsctl share.
  *
  *     main.c   options, the session, asking by hand

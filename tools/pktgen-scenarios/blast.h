@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* blast.h - frames of one size from side 0 to side 1 through something that passes them
  * on by itself: a wire, testpmd's macswap, a kernel that routes.  What a relay is measured
  * against (test/bench/relay.sh).

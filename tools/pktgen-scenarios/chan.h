@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* chan.h - the channel between relays of one cluster (relay/peer.h), spoken by the
  * generator in the name of the cluster's primary relay: it tells relayd jobs, as any
  * primary does, and hears that they ended.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lab_main.h - `relay-pktgen --lab LAB SCENARIO...`: all scenarios one after the other
  * over the same ports, then the sum.
  * Threads  one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay-pktgen - plays scenarios against a relayd: many, of either kind, in a lab; or one
  * stateless one as a pcap file or through a DPDK port, judged by relayd's stats files. */
 #include "pktgen/frames.h"

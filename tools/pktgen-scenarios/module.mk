@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Scenario and lab files, frames and the verdict need no DPDK; the program sends.
 PKTGEN := tools/pktgen-scenarios
 $(call lib,pgconf,$(PKTGEN)/conf,suci base,jansson libbsd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* net.h - the generator's two ports: frames of emulated stations to and from relayd,
  * and a TAP each for the kernel's TCP in the name of the primary relay.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pcap.h - a classic pcap file (link type Ethernet, microseconds) of a scenario, for
  * tcpreplay, Pktgen-DPDK, Wireshark.  Frame i has the time i / rate_pps. */
 #ifndef PKTGEN_PCAP_H

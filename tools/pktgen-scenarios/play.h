@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* play.h - sends the frames of a scenario through one DPDK port.
  *
  * Paced by the clock: at rate_pps, in bursts of at most PG_BURST.  A sender that was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* player.h - one path of an emulated station as a line-rate tester plays it: segments from a
  * template, of which only what differs is written, and a sink that acknowledges.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* progress.h - one line on standard error that says what a run does: on a terminal it is written
  * over, elsewhere a line a second if it was asked for.
  * Threads  one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* report.h - results as a table for people, JSON, JUnit XML for a CI, and a page with plots.
  * report_html.c writes a page that needs nothing else.
  * Threads  one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* One page: what passed, then for each scenario its rate over time, its latency, and the trials of
  * a search.  Pictures are SVG in the page; there is no script and nothing to load. */
 #include "base/version.h"

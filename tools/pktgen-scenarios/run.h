@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* run.h - plays one stateful scenario: jobs in, connected, warm, measured, drained, jobs
  * out; round after round.  Judges it by what the scenario wants.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* run_internal.h - between run.c and search_run.c: a run, and how it waits.
  * Threads  one. */
 #ifndef PKTGEN_RUN_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* scripts.h - what Pktgen-DPDK wants beside the pcap file of a scenario: a command file (.pkt)
  * and the same in Lua, for port 0. */
 #ifndef PKTGEN_SCRIPTS_H

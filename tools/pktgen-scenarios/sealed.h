@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sealed.h - datagrams of a sealed path that a player sends and receives in the place of an
  * endpoint of lib/suci, under the keys that the endpoint has agreed on with its peer.
  *

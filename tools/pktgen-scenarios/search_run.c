@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "search_run.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* search_run.h - the trials of a search (pktgen/search.h) over a world that is up.
  *
  * A trial offers one rate for trial_ms, then waits until nothing comes any more.  Missed is what

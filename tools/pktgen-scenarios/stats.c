@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayd's counters before and after. */
 #include "run.h"
 

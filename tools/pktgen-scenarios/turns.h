@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* turns.h - measuring in turns that somebody else deals: between them the generator rests, in a
  * read of standard input, and what it measures can be stopped.  So several stand side by side,
  * each with its generator, and are measured a hundredth of a second apart

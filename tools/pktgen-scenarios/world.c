@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Running a world: what goes out, what comes in. */
 #include "turns.h"
 #include "world.h"

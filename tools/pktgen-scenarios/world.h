@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* world.h - the emulated hosts and remote relays of one stateful scenario, their jobs
  * and lanes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Building a world: addresses, tables, lanes. */
 #include "world.h"
 #include "world_private.h"

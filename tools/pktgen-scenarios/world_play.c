@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Playing a world: templates instead of endpoints where only the rate counts.  Labels, numbers
  * and process ids of each segment are made and judged by the same code as an endpoint's; only
  * the path below is a player (player.h). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between world_new.c and world.c. */
 #ifndef PKTGEN_WORLD_PRIVATE_H
 #define PKTGEN_WORLD_PRIVATE_H

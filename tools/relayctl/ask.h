@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ask.h - the control socket for a command line: what fails ends the program.
  *
  * Errors   one line on stderr and an exit status of enum ctl_exit, unless the call says otherwise.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayctl circuits: who is lit for whom, and what happened. */
 #include "commands.h"
 #include "print.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* commands.h - what relayctl's commands share. */
 #ifndef RELAYCTL_COMMANDS_H
 #define RELAYCTL_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands that measure for a while: lanes, advise, top. */
 #include "commands.h"
 #include "print.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call prog,relayctl,$(wildcard tools/relayctl/*.c) tools/ctl/client.c,base,jansson libbsd)
 
 .PHONY: install-relayctl

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* print.h - JSON for people: tables, pairs, numbers with units. */
 #ifndef RELAYCTL_PRINT_H
 #define RELAYCTL_PRINT_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Completion of relayctl(1) for bash; installed as share/bash-completion/completions/relayctl.
 # shellcheck shell=bash
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayctl - asks and steers a running relayd over its control socket (doc/control.md). */
 #include "commands.h"
 

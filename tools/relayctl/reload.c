@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayctl reload: another configuration, or what it would change. */
 #include "commands.h"
 #include "print.h"

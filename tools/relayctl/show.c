@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands that show what is. */
 #include "commands.h"
 #include "print.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands that change something: set, capture. */
 #include "commands.h"
 #include "print.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Prepares a machine for relayd.
 SETUP_BIN := $(B)/bin/relayd-setup
 ALL_EXTRA += $(SETUP_BIN)

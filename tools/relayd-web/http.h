@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* http.h - the HTTP side of relayd-web, on libmicrohttpd.
  *
  * Paths    /metrics, /api/relays, / and what the page consists of; GET and HEAD only.

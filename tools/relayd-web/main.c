@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayd-web: what relayd says, over HTTP: OpenMetrics, JSON, a page.  Read-only. */
 #include "http.h"
 

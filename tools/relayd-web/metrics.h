@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* metrics.h - OpenMetrics 1.0 text of what relays say (relays.h).
  *
  * Names    relayd_FIELD of the relay, relayd_leg_FIELD{leg}, relayd_worker_FIELD{worker,lcore},

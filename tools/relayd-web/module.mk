@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What relays say, over HTTP.
 WEB_DIR := tools/relayd-web
 $(call prog,relayd-web,$(wildcard $(WEB_DIR)/*.c) tools/ctl/client.c $(B)/gen/web/page.c,base,jansson libmicrohttpd libbsd)

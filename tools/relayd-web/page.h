@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* page.h - the files of page/, made into arrays by page.py. */
 #ifndef WEB_PAGE_H
 #define WEB_PAGE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The files of page/ as a C source: page.py DIR > page.c"""
 import pathlib
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relays.h - what the relays of this machine say of themselves, gathered over their control
  * sockets.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The part that tells the others what to do, measures and reports. */
 #include "perf.h"
 

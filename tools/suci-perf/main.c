@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci-perf - latency and throughput of Suci between processes: ping-pong, one-way bursts,
  * gather, broadcast over a tree.  See suci-perf(1). */
 #include "perf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci-perf: what its files share.
  *
  *      main.c     options, who plays which part

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The part that is told what to do, and what both parts need. */
 #include "perf.h"
 

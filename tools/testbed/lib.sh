@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # Two clusters or more out of network namespaces on one machine.  Source it (bash, root):
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # Light between the front ends of a testbed.  Source it behind lib.sh, between testbed_up and
 # testbed_relayd:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """netconf-light.py PORTS BRIDGE COMMAND...: the mirrors behind a NETCONF server of optical-switch.
 
 COMMAND is a NETCONF session (netconf-subsystem).  Its circuits are read every 10 ms and become

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """pipeline-report.py FOLDER: what each event of demo-pipeline cost, and a timeline.
 
 Reads run.log (what daemons said, with monotonic seconds), events.log (when what was done) and

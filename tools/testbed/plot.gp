@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Latency and bandwidth of pingpong; `out` is the folder with pingpong.dat.
 set terminal svg size 900,460 font "sans,12" background "white"
 set output out."/pingpong.svg"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """report-optical.py OUT MODE...: what demo-optical has measured, as a table, as JSON, and a timeline for
 each mode.  OUT has MODE.txt (collectives' lines) and, but for off, MODE.json (the controller's log)."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """report.py OUT WAN_DELAY_MS RELAY...: the demo's tables from its JSON files, and the
 data file of the plot."""
 import json

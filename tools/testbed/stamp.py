@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """stamp.py: lines of stdin, each with the monotonic time before it."""
 import sys
 import time

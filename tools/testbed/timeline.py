@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Circuits over time as a picture: what every port of the switch was lit for, and the collective calls
 above it.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* wanem - the DPDK shell around wanem_core: two ports, one thread, both directions. */
 #include <errno.h>
 #include <inttypes.h>

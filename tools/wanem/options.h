@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* options.h - wanem's command line as a struct. */
 #ifndef WANEM_OPTIONS_H
 #define WANEM_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* wanem_core.h - one direction of an emulated WAN link, in virtual time.
  *
  *   wan_in --> loss --> queue (drop-tail, bytes) --> rate --> delay --> wan_out

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause
 -- IMPI 0.0 for Wireshark: the start-up channel between a client and its server or relay, and the
 -- host-to-host streams of implementations that speak IMPI over TCP.
 --

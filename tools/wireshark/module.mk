@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 .PHONY: install-wireshark
 INSTALL_TARGETS += install-wireshark
 install-wireshark:

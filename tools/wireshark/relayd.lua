@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause
 -- What relays of one cluster say to each other over TCP, for Wireshark, and sealed streams.
 --
 -- Protocols  relaypeer      frames between relays, TCP port 7813 (preference "ports")

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause
 -- The Suci datagram for Wireshark: what relays, libmpi and libsuci say to each other over UDP.
 --
 -- Protocol   suci   UDP port 7812 and, by its look, any other (preferences "ports", "anywhere")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The file: universe, detector, units, clusters, severity.  Chains are in rules.c, with what must
  * hold for all of it together. */
 #include "rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Clusters that agree on one view together. */
 #include "spd/conf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading JSON with the path of what is wrong. */
 #include "read.h"
 

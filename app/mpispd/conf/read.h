@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading JSON with the path of what is wrong: read.c. */
 #ifndef SPD_READ_H
 #define SPD_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Chains, and what must hold for all of the configuration together. */
 #ifndef SPD_RULES_H
 #define SPD_RULES_H

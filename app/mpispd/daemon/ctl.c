@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket: JSON-RPC, one line a request (doc/sp.md). */
 #include "daemon.h"
 

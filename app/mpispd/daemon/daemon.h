@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* app/mpispd/daemon/daemon.h - the daemon of a unit: what its files share.
  *
  *   main.c     options, the loop, the end

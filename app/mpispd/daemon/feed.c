@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes of a pipeline: what they say and are told (spx/feed.h), on every node the same view.
  * Where they can be reached goes to all units beside the view. */
 #include "daemon.h"

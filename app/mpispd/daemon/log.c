@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is said goes to stderr, and its last lines are kept for mpispctl. */
 #include "daemon.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpispd - the daemon of a node of clusters that go on: doc/sp.md, mpispd(8). */
 #include "daemon.h"
 

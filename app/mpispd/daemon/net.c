@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks to and from the other daemons, by libsuci: each unit is an id of its address database. */
 #include "daemon.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lib/sp's node of this unit: its journal and what it asks for. */
 #include "daemon.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The pipeline: what all stages have agreed on (lib/sp), as a view of lib/spx; changes of it.
  *
  * Facts of the agreed view (sp/view.h):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The processes of this unit: started, watched by pidfd, stopped, ended. */
 #include "daemon.h"
 

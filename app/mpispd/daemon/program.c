@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether a process runs the program that others of its kind run: a spare with another one would
  * take a rank over and do something else. */
 #include "daemon.h"

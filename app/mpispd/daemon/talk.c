@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What processes say and are told: sp/client.h.  Cards go to all units of the cluster, and from
  * there to its processes. */
 #include "daemon.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What daemons tell each other: spd/wire.h. */
 #include "spd/wire.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light.h - circuits of jobs, on the control thread: this relay's agent, and the controller if this
  * relay drives the switch (lib/light has both; lights.h is the light ports themselves).
  *

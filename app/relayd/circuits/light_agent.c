@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* This relay's agent: processes and light ports on one side, the controller on the other. */
 #include "light_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The controller in relayd: agents that call, the driver of the switch, the log. */
 #include "light_private.h"
 

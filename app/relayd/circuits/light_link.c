@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between an agent and the controller over a link. */
 #include "light_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light_private.h - what the files about circuits share; see light.h. */
 #ifndef RD_LIGHT_PRIVATE_H
 #define RD_LIGHT_PRIVATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lights.h - the light ports as control sees them: what circuits lead where is told to the worker
  * here, and what becomes of them, and what processes say about light, comes from there.
  *

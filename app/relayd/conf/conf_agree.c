@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What relays must say alike: of one cluster nearly all, of two what their trunks need. */
 #include "rd/conf.h"
 

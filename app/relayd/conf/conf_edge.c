@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys about who may say what at the legs: ports open over the TAPs, neighbours that are known. */
 #include "rd/conf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON text -> struct rd_conf, by the table.  The only file of relayd that
  * knows jansson. */
 #include "rd/conf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* EAL's --lcores: which lcores and which CPUs a text names. */
 #include "rd/conf.h"
 

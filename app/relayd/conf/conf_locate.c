@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the line of a JSON pointer in the text: jansson keeps no positions of
  * values.  A recursive descent over JSON text that never reads past its end;
  * on text that is not JSON it gives up with 0. */

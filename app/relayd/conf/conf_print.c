@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the table says, as JSON, as JSON Schema, as Markdown.  Keys of one group
  * stand together in the table, which is all the nesting needs. */
 #include "rd/conf.h"

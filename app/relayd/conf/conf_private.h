@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared by the files of this folder only. */
 #ifndef RD_CONF_PRIVATE_H
 #define RD_CONF_PRIVATE_H

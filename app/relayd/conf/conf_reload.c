@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The difference between two configurations, and what of it a running relay can take over. */
 #include "rd/reload.h"
 

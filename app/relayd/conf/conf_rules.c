@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules between keys.  Each looks only at values that were good by themselves,
  * so that one slip gives one fault. */
 #include "rd/conf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys about IPv6: the global leg's address, and where relays of other clusters are. */
 #include "rd/conf.h"
 

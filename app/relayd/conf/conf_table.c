@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of keys and the defaults that follow from it. */
 #include "rd/conf.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,rdconf,app/relayd/conf,suci base,jansson libbsd)
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf suci base,jansson libbsd)
 $(call unit,test_rd_lists,test/unit/test_rd_lists.c,rdconf suci base,jansson libbsd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* control.h - the main lcore: sockets, TAPs, signals, jobs coming and going.
  *
  * One epoll loop; nothing in it blocks.  Each room has an object of its own here, and this one

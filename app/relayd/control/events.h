@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* events.h - what workers and the gateway have to say, to whom it is of interest: jobs, circuits,
  * or people, who read the log.
  *

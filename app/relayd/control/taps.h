@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* taps.h - the TAPs on which the kernel speaks TCP with our addresses: made and set up here.
  *
  * Frames go through them by tap.h, in the gateway's thread if there is one; else here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "rd/rpc.h"
 
 #include <stdarg.h>

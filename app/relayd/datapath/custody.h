@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* custody.h - received mbufs and the relay core: a segment in custody keeps the buffer it came in,
  * whose address is the core's cookie, until the next hop has acknowledged it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* frame.h - from a datagram of the Suci endpoint to a frame in mbufs.
  *
  * A relayed segment's payload lies in the mbuf it was received in, and stays

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* keys.h - the keys of sealed legs, out of the files that the configuration names: pre-shared ones,
  * this site's identity and its peers.  Who seals something else reads sealing.key_file here, too.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "leg.h"
 #include "frame.h"
 #include "rd/packet6.h"

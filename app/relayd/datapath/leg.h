@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* leg.h - one leg of the relay on the worker: a DPDK port with its address,
  * its neighbours and its transmit burst.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rte_pcapng.h is complete, but DPDK 22.11 does not promise its ABI. */
 #define ALLOW_EXPERIMENTAL_API
 #include "sniff.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sniff.h - a worker's end of a capture: copies of the frames that a filter chooses.
  *
  *     rx burst -- rd_sniff_rx, suci_rx, rd_sniff_rx_done --+

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* steer.h - frames between workers: what came to the wrong one, what leaves through another.
  *
  * Where a port sorts datagrams by UDP port into the workers' queues (driver/port.h: flow

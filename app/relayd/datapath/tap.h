@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tap.h - the exception path: a TAP per leg on which the kernel speaks TCP with our address.
  *
  *     worker == to_tap, from_tap (mail.h) == struct rd_taps == /dev/net/tun == kernel TCP

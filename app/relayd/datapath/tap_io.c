@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between the worker's rings and the TAPs. */
 #include "tap.h"
 

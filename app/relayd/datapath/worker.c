@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "worker.h"
 #include "keys.h"
 #include "worker_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* worker.h - a worker: one lcore, one Suci endpoint, one relay core, a queue of each leg.
  *
  *     +--> receive all legs  --> parse --> suci_rx | ARP | echo | TAP

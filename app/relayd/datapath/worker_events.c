@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What a worker and its relay core tell control: events, without waiting. */
 #include "worker.h"
 #include "worker_private.h"

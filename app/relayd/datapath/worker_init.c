@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Building and taking down what a worker owns. */
 #include "worker.h"
 #include "worker_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the worker. */
 #ifndef RD_WORKER_PRIVATE_H
 #define RD_WORKER_PRIVATE_H

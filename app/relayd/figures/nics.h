@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* nics.h - the ports as their drivers see them: link, counters of the hardware, what happened to
  * them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Snapshots: memory for them, and the sums over the workers. */
 #include "snapshot.h"
 

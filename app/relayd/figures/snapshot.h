@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* snapshot.h - everything about the relay at one moment: its workers, their sums, the gateway, the
  * circuits, what the control thread turned away.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stats.h - the counters as people and programs see them: JSON for the stats file
  * and the end of a run. */
 #ifndef RD_STATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "gateway.h"
 
 #include "base/assert.h"

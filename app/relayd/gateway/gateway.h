@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway.h - the gateway's thread: TCP of foreign hosts, and frames to and from the worker.
  *
  *     foreign hosts == sockets == +------------------+ == frames == worker == private leg

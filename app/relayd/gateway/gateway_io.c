@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The gateway's sockets: channels, listening gates, guests. */
 #include "gateway.h"
 

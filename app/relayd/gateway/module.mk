@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call room,gateway,datapath mail host,rdconf rdnet gateway relay suci rddpdk base,libdpdk libbsd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* iface.h - makes the kernel keep quiet on an interface that relayd drives through
  * a packet socket.
  *

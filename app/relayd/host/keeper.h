@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* keeper.h - who cleans up after relayd, however it ends.
  *
  *     relayd (may have become another user, may crash) --pipe--> keeper (a child, root)

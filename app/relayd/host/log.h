@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* log.h - one line per fact, to stderr: "relayd NAME level: text"; where that is the journal, with
  * the priority of the level in front, "<4>".
  *

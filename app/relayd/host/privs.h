@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* privs.h - what the process may do, and what others may see of it.
  *
  * relayd needs root to start: packet sockets, TAPs, memory, interface settings.  Once it has its

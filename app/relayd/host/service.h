@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* service.h - what relayd and its service manager say to each other (sd_notify(3), without its
  * library).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sock.h - TCP sockets at an address of a leg or of the machine.
  *
  * Sockets of a leg are bound to its TAP, so that neither the machine's own routes nor

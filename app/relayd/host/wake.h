@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* wake.h - a thread that sleeps in epoll and those that have something for it.
  *
  * The others put their message into a ring and call rd_wake_up(), which costs one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The cluster's job coordinator (relay/cluster.h) between the things of this relay: orders become
  * mail for workers and gateway, their replies answers; frames go out over the peer channels, and
  * what it wants of a client's job goes to its session. */

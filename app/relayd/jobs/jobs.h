@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* jobs.h - jobs that come and go on this relay.
  *
  *   relay/cluster.h  installs, finishes and takes out, here and at the other relays of the

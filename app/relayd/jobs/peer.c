@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The channel to the other relays of the cluster (relay/peer.h): one TCP
  * connection per pair, dialled by the relay with the lower index.  What its frames
  * mean is relay/cluster.h's business. */

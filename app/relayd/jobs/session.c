@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A job whose client connected to us: two TCP connections and, between them, a
  * relay_startup machine.  Its table goes to workers, gateway and the other relays of the
  * cluster, and its end is told to them, by relay/cluster.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* link.h - frames over one TCP connection of the control thread, sealed if there are keys: the
  * channels between the relays of a cluster (peer.c) and to the circuit controller (light_*.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* listen.h - listening sockets of the control thread that strangers can reach.
  *
  * A machine out of descriptors has no use for a readable listener: it is not watched for a while

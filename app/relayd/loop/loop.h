@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* loop.h - the control thread's loop as its rooms see it: the time of this turn, file descriptors
  * in its epoll set, and what the thread turned away.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mail.h - what control and a worker say to each other; one mailbox for each worker.
  *
  *            to_worker (struct rd_mail)

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call room,mail,host,rdconf relay suci base,)

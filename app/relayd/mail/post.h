@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* post.h - control's end of the mail: what it writes to workers and to the gateway, what comes
  * back.
  *

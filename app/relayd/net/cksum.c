@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The Internet checksum of what is long: a relay sums up each payload twice, on its way in and
  * out, and where the port does not do that it is what costs most after moving the bytes.
  *

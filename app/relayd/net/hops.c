@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "rd/hops.h"
 
 #include "base/bytes.h"

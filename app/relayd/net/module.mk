@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 $(call lib,rdnet,app/relayd/net,base)
 $(call unit,test_rd_cksum,test/unit/test_rd_cksum.c,rdnet base)
 $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)

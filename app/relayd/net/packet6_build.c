@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "packet_private.h"
 #include "rd/packet6.h"
 

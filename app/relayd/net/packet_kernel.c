@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What may reach the own kernel through a TAP, and what it sends. */
 #include "packet_private.h"
 

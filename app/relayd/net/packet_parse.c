@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The parser: from the Ethernet header inwards, every length checked before the
  * bytes behind it are read. */
 #include "packet_private.h"

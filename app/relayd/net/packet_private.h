@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the parser. */
 #ifndef RD_PACKET_PRIVATE_H
 #define RD_PACKET_PRIVATE_H

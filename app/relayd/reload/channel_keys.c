@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "channel_keys.h"
 
 #include "keys.h"

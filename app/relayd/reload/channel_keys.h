@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef RD_CHANNEL_KEYS_H
 #define RD_CHANNEL_KEYS_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* reload.h - the configuration file again, while relayd runs: SIGHUP, relayctl reload.
  *
  *     read, check, merge, read keys   anything wrong: faults, and nothing is changed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* settings.h - what of the configuration may be other while relayd runs: first from conf, then by
  * the control socket, or by a reload of a file in which it was changed.
  *

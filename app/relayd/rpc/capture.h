@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* capture.h - one capture at a time: frames that the workers choose, into a pcapng file.
  *
  *     workers (sniff.h) == rings of copies == writer's thread == file

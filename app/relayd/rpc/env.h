@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* env.h - what the control socket works on: the objects of the other rooms, and the settings that
  * it changes and that control obeys.
  *

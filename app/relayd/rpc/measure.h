@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* measure.h - some seconds of looking: who talks to whom (lanes), what holds it up (advise).
  *
  * One measurement at a time.  For its time each worker counts segments by pair of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rows.h - what relayd tells of itself, as named fields: one list for every way in which it
  * is told (control socket, DPDK's telemetry).
  *

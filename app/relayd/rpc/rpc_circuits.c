@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls about circuits: who is lit for whom, what the controller plans, what happened. */
 #include "rpc_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The ports as JSON: what they are, their link, what their drivers count. */
 #include "rpc_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the control socket. */
 #ifndef RD_RPC_PRIVATE_H
 #define RD_RPC_PRIVATE_H

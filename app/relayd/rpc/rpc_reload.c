@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration file again: what is different, and taking it over. */
 #include "rpc_private.h"
 

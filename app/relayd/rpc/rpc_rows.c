@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A snapshot as JSON. */
 #include "rows.h"
 #include "rpc_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rpc_server.h - relayd's control socket: JSON-RPC (rd/rpc.h) over a UNIX stream socket, for
  * relayctl and any other program.  doc/control.md lists the methods.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that measure, capture and set. */
 #include "rpc_private.h"
 

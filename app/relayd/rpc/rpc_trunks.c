@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls to the workers' cores about trunks: drain, undrain, policy. */
 #include "rpc_private.h"
 

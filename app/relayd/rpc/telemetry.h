@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* telemetry.h - relayd on the DPDK telemetry socket, for DPDK's own tools; relayctl
  * has a socket of its own (rpc_server.h):
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* advice.h - what is allowed and costs speed: lcores that share a processor or its core, a clock
  * that is turned down, memory of another NUMA node.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* check.h - what the machine lacks for a configuration, and the command that fixes
  * each.  Looks only: changes nothing, so --check can run beside a running relay
  * and the start runs the very same checks first. */

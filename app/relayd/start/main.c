@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayd - joins clusters with private addresses into one MPI job. */
 #include "advice.h"
 #include "check.h"

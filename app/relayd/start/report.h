@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* report.h - what relayd --check says of files: lines for people, or one JSON object.
  *
  *     { "good": true, "files": [ { "file": "a0.json", "good": true, "faults": [

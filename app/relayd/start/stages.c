@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "stages.h"
 #include "channel_keys.h"
 #include "control.h"

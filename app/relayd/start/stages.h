@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stages.h - relayd from a checked configuration to a running relay and back.
  *
  * Each stage has an undo; a failure undoes what was done, in reverse.  The order

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* canary.h - bugs planted on purpose in lib/door/client, for the simulator to catch: as
  * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
  * reason. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What a process says to the relay that carries its doors.  Sans-I/O.
 $(call lib,doorclient,lib/door/client,door relayproto base)
 

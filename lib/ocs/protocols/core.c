@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* core.c - see ocsproto/core.h, ocsproto/ocsproto.h. */
 #include "ocsproto/core.h"
 

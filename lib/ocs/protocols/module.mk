@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Control protocols of optical switches: TL1, SCPI, OpenFlow; sans-I/O.
 $(call lib,ocsproto,lib/ocs/protocols,ocs base)
 

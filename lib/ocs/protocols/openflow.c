@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* openflow.c - the OpenFlow engine: a circuit is a flow entry "in_port i -> output j"; see
  * core.h, openflow.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* openflow.h - the few messages of OpenFlow 1.3 and 1.4 a fibre switch needs. */
 #ifndef OCSPROTO_OPENFLOW_H
 #define OCSPROTO_OPENFLOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* openflow_wire.c - see openflow.h. */
 #include "openflow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* scpi.c - the SCPI engine (Polatis): one line out, one line back; see core.h.
  *
  * Commands that set answer nothing, so each is followed by *OPC? on the same line, which

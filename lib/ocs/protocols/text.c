@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* text.c - words and numbers of switches; see core.h. */
 #include "ocsproto/core.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tl1.c - the TL1 engine: commands, their answers, what is outstanding; see core.h, tl1.h. */
 #include "tl1.h"
 

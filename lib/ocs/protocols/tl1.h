@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tl1.h - what makes one vendor's TL1 differ from another's: a table.
  *
  * In commands %-letters stand for:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tl1_dialects.c - Polatis, Calient, Glimmerglass; see tl1.h. */
 #include "tl1.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tl1_stream.c - see tl1_stream.h. */
 #include "tl1_stream.h"
 

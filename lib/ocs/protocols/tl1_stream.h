@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tl1_stream.h - the messages in what a TL1 agent sends.
  *
  *     while ((n = tl1_rx(s, p, len, &ev)) > 0 || ev.kind) ...

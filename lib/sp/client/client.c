@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between a process and the daemon of its node: sp/client.h. */
 #include "sp/client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lane acks: how far the receiving half is, how much it grants, what it threw away. */
 #include "lane_internal.h"
 

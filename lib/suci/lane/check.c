@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci_lanes_check(): what the tables of the lanes owe each other.  For tests. */
 #include "lane_internal.h"
 

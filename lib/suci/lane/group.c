@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups: lanes over several paths.
  *
  * Lanes with something to send stand in a ring of their group instead of one of their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lane_internal.h - what lanes.c, tx.c and rx.c share.
  *
  * A lane is found by the label of its remote process (an array), then by the

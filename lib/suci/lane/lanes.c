@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes: memory, opening and closing, and the endpoint's callbacks passed on. */
 #include "lane_internal.h"
 

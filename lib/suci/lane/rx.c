@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The receiving half of lanes.
  *
  *      rx_next     everything before it is placed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How large a window the receiver of a lane grants, and what is looked at now and then.
  *
  * A round is the time from an ack that lets in new segments until the first of them is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The sending half of lanes: blocks wait in their lane, lanes with something
  * to send stand in a ring of their path, segments are cut when the path asks. */
 #include "lane_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ack_tx.h - what came and is to be acknowledged: rx.c, tx.c. */
 #ifndef SUCI_ACK_TX_H
 #define SUCI_ACK_TX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "acks_rx.h"
 
 #include "base/serial.h"

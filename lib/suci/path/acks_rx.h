@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* acks_rx.h - which packet numbers of one path have arrived, and the ack
  * block that says so.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* cc.h - congestion control of one path: a const table of operations fed with
  * facts, answering with a window and a pacing rate.
  *

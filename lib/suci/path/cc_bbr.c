@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* BBR in integers, after draft-ietf-ccwg-bbr: a model of the path - the highest
  * delivery rate of the last two probing cycles, the shortest round trip - sets
  * pace and window; losses set bounds to it and are not its signal.

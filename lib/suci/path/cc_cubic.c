@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* CUBIC, RFC 9438, in integers: windows in 2^-16 packets, times in ms.
  *
  *      W(t) = C (t - K)^3 + Wmax      C = 0.4 packets / s^3

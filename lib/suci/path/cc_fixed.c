@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A reserved light path or a cluster's own network: the window and the rate
  * are what the configuration says, loss or not. */
 #include "cc.h"

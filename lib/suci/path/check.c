@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci_check(): every table of an endpoint against every other.  For tests; walks
  * everything, and believes nothing that it could count. */
 #include "path_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Credit: how far a peer's packet numbers may go.  It keeps what all peers together have
  * on its way to us below what the last switch, the NIC or the socket can queue.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* credit_rx.h - how much each peer may have on its way here: credit.c. */
 #ifndef SUCI_CREDIT_RX_H
 #define SUCI_CREDIT_RX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* credit_tx.h - how much we may have on its way to the peer: credit.c. */
 #ifndef SUCI_CREDIT_TX_H
 #define SUCI_CREDIT_TX_H

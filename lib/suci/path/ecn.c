@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Marks of congestion in the IP header (RFC 3168), as RFC 9000 section 13.4 uses them.
  *
  * What we send with a packet number is marked ECT(0).  The peer tells in each ack block

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ecn.h - marks of congestion, ours and the peer's: ecn.c. */
 #ifndef SUCI_ECN_H
 #define SUCI_ECN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Segments that are larger than the datagrams of their path leave in parts.
  *
  * A segment is never made into two: end to end its number stands for its place, and its CRC for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* frag.h - segments larger than the datagrams of their path leave in fragments: frag.c. */
 #ifndef SUCI_FRAG_H
 #define SUCI_FRAG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks and grants, hop by hop.
  *
  *      sender                                          receiver

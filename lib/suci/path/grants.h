@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* grants.h - asks and grants for what was refused: grants.c. */
 #ifndef SUCI_GRANTS_H
 #define SUCI_GRANTS_H

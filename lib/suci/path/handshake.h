@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* handshake.h - HELLO, COOKIE, OPEN, ACCEPT, CLOSE: handshake.c. */
 #ifndef SUCI_HANDSHAKE_H
 #define SUCI_HANDSHAKE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys of sealed paths made ready for use (for AES-256-GCM a kilobyte each: round keys and
  * powers of the hash key), for those that are used.
  *

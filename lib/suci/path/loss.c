@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Acks, loss, probe timeouts (RFC 9002 sections 5 and 6, RFC 8985).
  *
  * A packet is lost when a later one was acknowledged and it is either

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* loss.h - acks, loss, probes: loss.c. */
 #ifndef SUCI_LOSS_H
 #define SUCI_LOSS_H

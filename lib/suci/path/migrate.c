@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The peer has another address: both are challenged, and when the answer comes from there and the
  * old one is silent, the path moves (RFC 9000 section 9).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* migrate.h - the peer has another address: migrate.c. */
 #ifndef SUCI_MIGRATE_H
 #define SUCI_MIGRATE_H

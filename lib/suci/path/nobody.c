@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The driver learned that nobody is at an address: ICMP, which anybody can send with any source.
  *
  * It counts only if it quotes a datagram of ours by the tag that only the two ends, and who sees

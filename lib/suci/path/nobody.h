@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* nobody.h - there is nobody at the peer's address, says somebody: nobody.c. */
 #ifndef SUCI_NOBODY_H
 #define SUCI_NOBODY_H

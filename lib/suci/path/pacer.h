@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pacer.h - token bucket that spaces the datagrams of one path.
  *
  * Says when the next datagram may leave so that a path keeps its rate with a

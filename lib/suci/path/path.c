@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of paths: finding, making, bringing up, taking down, timers. */
 #include "path_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* path_internal.h - what the files of lib/suci share.
  *
  *      endpoint.c       memory, life cycle, small entry points

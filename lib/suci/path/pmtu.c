@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* How large a datagram may be: DPLPMTUD, RFC 8899, over datagrams that carry no
  * segment.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pmtu.h - how large a datagram may be: probing for the path MTU, pmtu.c. */
 #ifndef SUCI_PMTU_H
 #define SUCI_PMTU_H

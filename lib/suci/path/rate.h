@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rate.h - how fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation).
  *
  * With each packet goes a note of how much had been delivered when it was sent.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Parts of segments (frag.c) are put together here, each where it belongs in a buffer of the upper
  * layer, which gets the segment as if it had come in one datagram.
  *

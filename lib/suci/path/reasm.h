@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* reasm.h - segments that come in fragments are put together: reasm.c. */
 #ifndef SUCI_REASM_H
 #define SUCI_REASM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rec.h - one segment in our custody, or what else has a packet number. */
 #ifndef SUCI_REC_H
 #define SUCI_REC_H

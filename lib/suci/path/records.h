@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* records.h - records of segments and the lists they are in.  The end of path_internal.h, whose
  * structs it needs; what each datagram passes is inline. */
 #ifndef SUCI_RECORDS_H

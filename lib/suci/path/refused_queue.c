@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What the peer refused.  It is alive and had no room, so neither the network nor
  * our clock has anything to do with it: such a record leaves the flight, frees its
  * place in the window for others, and is sent again after a pause, which is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* refused_queue.h - what the peer refused, until it is sent again: refused_queue.c. */
 #ifndef SUCI_REFUSED_QUEUE_H
 #define SUCI_REFUSED_QUEUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Other keys and peers for an endpoint that runs.
  *
  * A path that is up needs none of them: its secrets are its own, and so it keeps them.  It only

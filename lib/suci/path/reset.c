@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* RESET: "I have no path with the tag of the datagram you sent me."
  *
  * Unsealed, it is believed if it comes from the path's address and echoes the tag that we use

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* reset.h - RESET, and what it takes to believe one: reset.c. */
 #ifndef SUCI_RESET_H
 #define SUCI_RESET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rtt.h - round-trip time of one path (RFC 9002 section 5), in ns.
  *
  * Pure arithmetic, one owner.  There is no floor: in a cluster a round trip

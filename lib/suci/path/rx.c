@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A datagram came in.  It is checked as a whole before any of it is believed. */
 #include "path_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sealed paths: secrets, epochs, datagrams.  The handshake is in seal_hs.c, the keys of the
  * AEAD in keys.c. */
 #include "path_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What is sealed outside the numbered datagrams of a path and its handshake: RESET, CLOSE,
  * CHALLENGE, RESPONSE.
  *

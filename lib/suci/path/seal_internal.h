@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* seal_internal.h - sealed paths, as the other files of lib/suci see them; a part of
  * path_internal.h. */
 #ifndef SUCI_SEAL_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Sealed OPEN and ACCEPT: the two messages of seal/handshake.h, in datagrams.
  *
  *      path header 16 | body 32 | nonce 16, key id 4, attempt 4 | public key 32, code 16 |

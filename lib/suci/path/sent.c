@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Records of segments in our custody.  Those in flight are in a list ordered
  * by packet number, which is also the order of sending: acks and loss
  * detection walk it from the oldest and stop early, so no index by packet

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sent.h - what left, or is to leave: records in lists, in the order of their numbers. */
 #ifndef SUCI_SENT_H
 #define SUCI_SENT_H

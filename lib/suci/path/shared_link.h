@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* shared_link.h - many busy paths of one endpoint that are held to share a link:
  * doc/engineering-log.md, All-to-all. */
 #ifndef SUCI_SHARED_LINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams that belong to no path: answers to unverified sources, CLOSE and RESET.  A small
  * fixed number; when they are used up the answer is simply not sent, as if it
  * had been lost on the way. */

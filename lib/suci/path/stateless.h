@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* stateless.h - datagrams that belong to no path: stateless.c. */
 #ifndef SUCI_STATELESS_H
 #define SUCI_STATELESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* timer.h - an alarm of a path, of a datagram without one, of the layer above. */
 #ifndef SUCI_TIMER_H
 #define SUCI_TIMER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* What leaves next.  Paths with something to send stand in a ready list and
  * take turns, one datagram each; a path that is held back by its window, its
  * pace or an empty queue leaves the list until an ack, a timer or a caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* wire_internal.h - the fields of suci/wire.h as structs, and both directions
  * of the conversion.  Decoders read outside bytes: they never assert, and
  * return false for what does not have the documented shape.  Encoders write

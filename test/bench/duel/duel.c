@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* duel - ping-pong and one-way bulk over one transport, the same for each.
  *
  *   duel-TRANSPORT server ADDR PORT MTU MOST

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* duel.h - one measuring protocol over several transports (make bench-suci).
  *
  * duel.c measures; each duel_TRANSPORT.c carries messages of known length, in

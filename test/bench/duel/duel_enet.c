@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ENet: reliable packets on one channel, no bandwidth limit, its largest MTU. */
 #include "duel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* SRT in file mode: no TSBPD, no message boundaries, FileCC, large windows.  It waits in its
  * own threads. */
 #include "duel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Suci: a lane pair over one direct path, on the kernel driver.  No CRC on the lane: as
  * for the others the kernel's UDP (TCP) checksum is all there is.  DUEL_SEAL=1: the path is
  * sealed (AES-256-GCM).  Receives through AF_XDP where that can be had (MTU 1500 here);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Kernel TCP: NODELAY, buffers of 8 MB or whatever the administrator allows if that is
  * less than the kernel's own tuning reaches. */
 #include "duel.h"

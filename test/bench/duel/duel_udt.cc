@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // UDT 4: stream sockets, MSS of the interface, windows and buffers far above what a
 // veth needs.  It waits in its own threads.
 #include "duel.h"

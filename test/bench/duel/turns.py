@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Turns of the transports that `make bench-suci` measures beside each other.
 
 usage: turns.py OUT.json IN BIN MTU "CONTENDER..." "WHAT:BYTES..."

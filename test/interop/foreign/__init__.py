@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A minimal IMPI 0.0 client and host, written from the protocol alone.
 
 It shares nothing with lib/impi, so that the two check each other.  One process is one

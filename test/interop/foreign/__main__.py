@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """python3 -m foreign: one client of an IMPI job.
 
     python3 -m foreign --client 1 --server 127.0.0.1:9283 --host 127.0.0.3/2 \\

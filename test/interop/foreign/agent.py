@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The hosts of one client: one thread that moves packets between sockets and procs."""
 import os
 import selectors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What kind of peer a client is.
 
     strict            external32, IPv4-mapped addresses, labels sent without waiting,

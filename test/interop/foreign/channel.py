@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The client's side of the server channel."""
 import errno
 import socket

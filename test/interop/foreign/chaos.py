@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Misbehaviour.  "KIND:SEED" or "KIND:SEED:N" (at the N-th packet of a connection).
 
 Allowed, however unkind; the other side has to cope:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The collectives that have evidence: Barrier, Bcast, Reduce, Allreduce, and context ids.
 
 Between clients: linear up to MAXLINEAR masters, binomial trees above.  Inside a client

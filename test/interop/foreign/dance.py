@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Connections between the hosts of different clients: the higher one connects."""
 import selectors
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Payload: values of C types to bytes and back.
 
     b char   B unsigned char   h short  H unsigned   i int  I unsigned   f float   d double

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Credit per ordered pair of procs, and the queues of packets that wait for it."""
 from collections import deque
 

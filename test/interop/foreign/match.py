@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Requests, and the matching of messages at one proc."""
 from . import wire
 from .wire import ProtocolError

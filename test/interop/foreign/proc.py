@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a script function sees: one MPI process."""
 from . import data, profile
 from .match import ANY, RecvRequest

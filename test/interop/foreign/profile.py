@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The collectives of reference 7.7 and MPI_Comm_split, as the project's profile has them.
 
 None of these is proved against another implementation; here they are written down a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Hosts and procs of the job, and the negotiated values, from the label replies."""
 import struct
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "pktgen/keys.h"
 #include "pktgen/load.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // Asks /api/relays each second and shows what came; rates are differences of two answers.
 'use strict';
 const $ = id => document.getElementById(id);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/aead.h - the cryptography of seal/crypto.h, and the files with the keys.
  *
  * X25519 is libsodium's.  The cipher is intel-ipsec-mb's: it takes keys, data and scratch from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/clock.h - nanoseconds of CLOCK_MONOTONIC at the price of reading the TSC.
  *
  * Each owner thread has its own struct rd_clock: nothing is shared.  About every

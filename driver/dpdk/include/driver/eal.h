@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/eal.h - starts and ends DPDK's environment (EAL) from a struct instead
  * of a command line, and says what the machine lacks before DPDK fails on it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/idle.h - what a poll loop does when a turn found nothing.
  *
  *   busy   spins: a dedicated core, lowest latency.

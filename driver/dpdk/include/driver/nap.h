@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/nap.h - how a poll loop sleeps so that a frame wakes it.
  *
  * Short naps are naps: while frames come every few microseconds, a wake-up for each would cost

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* poller.h - threads that poll ports, and memory that a driver takes from under them.
  *
  * When the other end of a net_memif port is gone, DPDK's interrupt thread unmaps the rings and

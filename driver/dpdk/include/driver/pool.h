@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/pool.h - mbuf pools whose size is computed and checked.
  *
  * Every mbuf is in a pool, a ring, a cache or in flight; a pool that is too

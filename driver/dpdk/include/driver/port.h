@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/port.h - opens an Ethernet port by what an administrator calls it, reads
  * what the driver really offers, and closes it again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/names.h - names of ports (MPI_Publish_name), between the jobs of one user on one machine.
  *
  * A name is a file in the folder of the user, "$XDG_RUNTIME_DIR/mpi-names" or, without that

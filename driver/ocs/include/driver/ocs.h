@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/ocs.h - an optical switch that is reached over the network.
  *
  * Wraps a session of lib/ocs/protocols, or one by NETCONF, with what it needs: the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/pidfile.h - the file that holds a program's process id, locked while it lives.
  *
  * Threads  one owner. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/secrets.h - what others may see of a process that holds keys.
  *
  * Threads  process_hide() and process_take_env() before there are others. */

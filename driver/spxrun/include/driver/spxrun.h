@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/spxrun.h - one process of a pipeline: lib/spx with a thread, a socket and a manager.
  *
  *	manager (mpisprun) ==pair of sockets, spx/feed.h==> spxrun <==libsuci doors==> others

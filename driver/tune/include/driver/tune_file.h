@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/tune_file.h - the file of the store (tune/store.h), and the key of this machine.
  *
  * The file is $XDG_CACHE_HOME/mpitune/store, or ~/.cache/mpitune/store; a program that runs with

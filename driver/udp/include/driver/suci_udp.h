@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* driver/suci_udp.h - runs one struct suci over one kernel UDP socket.
  *
  * Opens a non-blocking UDP socket of IPv4 or IPv6, receives in batches (recvmmsg) into a

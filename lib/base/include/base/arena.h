@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/arena.h - the tables of an object in one piece of memory: count, then carve.
  *
  * One function of the object says what it consists of.  Without memory it counts, with memory it

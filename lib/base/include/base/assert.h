@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/assert.h - checks that stay on in release builds.
  *
  * For "we are wrong", never for what a peer or an operator sent: parsers of

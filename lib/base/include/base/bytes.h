@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/bytes.h - big-endian loads and stores, and a bounds-checked cursor.
  *
  * A parser of outside bytes reads through struct base_reader: reading past the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/carve.h - arrays out of one piece of memory that the caller has given.
  *
  *     size = base_carved(n1) + base_carved(n2) + BASE_CARVE_ALIGN;

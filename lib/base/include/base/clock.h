@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/clock.h - the time type every library takes as an argument.
  *
  * No library reads a clock.  A caller reads its own monotonic clock once per

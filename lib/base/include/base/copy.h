@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/copy.h - bytes from one place to another, at the speed of memory wherever they lie.
  *
  * From a few KiB on the C library copies by `rep movsb`. AMD's Zen processors (glibc bug 30994)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/crc32c.h - CRC32C (Castagnoli, reflected 0x82f63b78): the end-to-end
  * check of Suci segments.  Uses the SSE4.2 instruction where the CPU has it,
  * a table otherwise; same value either way. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/hist.h - log-linear histogram of uint64_t values (latencies in ns,
  * sizes in bytes): 16 buckets per power of two, so a quantile is off by at
  * most 1/16 of its value.  Fixed size, no allocation, one owner; another

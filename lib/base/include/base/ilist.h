@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/ilist.h - doubly linked lists of the rows of a table, by index.
  *
  * A row has a link for each list that it can be in.  Indices are half as long as pointers, hold

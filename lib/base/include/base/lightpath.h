@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/lightpath.h - the life of a lightpath: two optical ports, of two relays, joined by a circuit
  * of a switch.  One list of states for relays, agents, the circuit controller and the wire.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/lobby.h - the few places for connections that have not yet said who they are.
  *
  * Anybody can connect and be silent, so the places are few and nobody may keep them from the

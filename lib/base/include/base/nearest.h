@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/nearest.h - which name was meant by one that nobody knows: for hints in texts.
  *
  * Limits   names longer than BASE_NEAREST_MAX are as far as can be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/prefix.h - address prefixes, IPv4 and IPv6, and lists of them: who is allowed something.
  *
  * Addresses are 16 bytes; those of IPv4 are ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).  The two kinds

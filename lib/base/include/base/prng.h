@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/prng.h - xoshiro256** seeded by splitmix64: the pseudo-random numbers
  * of simulators, tests, wanem and label allocation.  Integers only, the same
  * sequence on every machine for the same seed.  Not for secrets. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/ring.h - bounded single-producer single-consumer ring of pointers.
  *
  * The mailbox between two threads (control and worker).  A full ring refuses

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/serial.h - arithmetic on 32-bit numbers that wrap (packet numbers,
  * segment sequence numbers).  RFC 1982: a is before b if the way from a up to
  * b is shorter than 2^31.  No code compares such numbers with a raw '<'. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/siphash.h - SipHash-2-4 (Aumasson, Bernstein 2012), 64-bit result: the
  * keyed hash behind Suci's stateless handshake cookies. */
 #ifndef BASE_SIPHASH_H

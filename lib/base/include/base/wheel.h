@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* base/wheel.h - hierarchical timer wheel driven by the caller's clock.
  *
  * Holds intrusive timers.  Arming, moving and cancelling cost O(1); re-arming

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/call.h - one collective call of p processes, from the schedules that libmpi executes to a
  * plan and a run of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/fabric.h - a run (run.h) on a matrix (matrix.h): the set-ups of a plan become circuits of
  * ports, and what becomes of them comes back.
  *

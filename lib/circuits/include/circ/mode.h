@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/mode.h - how a collective call uses circuits; the same numbers on the wire (light/note.h),
  * in configurations and in plans.
  *

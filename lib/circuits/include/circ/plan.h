@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/plan.h - which circuits a collective call needs, when each is set up, and what it
  * replaces.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/predict.h - how long a collective call takes by a plan: the alpha-beta-gamma model
  * played event by event, not by formula.
  *

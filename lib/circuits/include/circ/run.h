@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* circ/run.h - follows a plan: what to order now, how a message goes now.
  *
  * The same for obsim's model time and for a switch: the caller orders what

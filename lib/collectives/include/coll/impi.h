@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* coll/impi.h - the collectives of IMPI 0.0 between clients: profile "impi-0.0".
  *
  * Where several MPI implementations share a communicator, each runs its own code

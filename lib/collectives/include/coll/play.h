@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* coll/play.h - the schedules of all processes against each other, on paper.
  *
  * Pairs the n-th send from a to b with the n-th receive at b from a, keeps what every step

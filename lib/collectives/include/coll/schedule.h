@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* coll/schedule.h - collective operations as data.
  *
  * A schedule is what one process of p does in one collective call: steps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* door/address.h - the address of a door: an endpoint that joined at any time and can be imported
  * by whoever holds these bytes (doc/wire.md, Doors).
  *

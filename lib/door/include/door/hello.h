@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* door/hello.h - what a process says when it opens a path to a door without a relay (doc/wire.md,
  * Doors without a relay): 24 bytes of hello data.
  *

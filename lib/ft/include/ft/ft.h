@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ft/ft.h - what survivors of a failure tell each other: failures, revoking, agreement.
  *
  * One object is one process of a job of `size` processes, 0 .. size - 1.  Processes of other jobs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* gateway/gateway.h - IMPI over TCP on one side, Suci lanes on the other.
  *
  * Stands for foreign processes: hosts of an MPI that speaks IMPI 0.0 over TCP and no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/auth.h - which authentication methods a side may use, and its key.
  *
  * By custom the user enables methods with IMPI_AUTH_NONE (its presence) and

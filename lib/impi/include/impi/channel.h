@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/channel.h - the server's end of one client's connection.
  *
  * Parses what a client sends, in any splitting, keeps the label values it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/client.h - a client's end of the server channel: joins the job, submits
  * label values when the caller has them, collects the tables.
  *

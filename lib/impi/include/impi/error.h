@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/error.h - what can go wrong on an IMPI connection, and in words.
  *
  * Every machine of lib/impi that can fail keeps a struct impi_error: a code for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/flow.h - credit between two processes (IMPI reference 5.5).
  *
  * One struct per pair (me, peer), both directions.  ackmark and hiwater are the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/gone.h - "this client will not come": what its launcher says when its ranks ended and
  * none of them may have joined, so that the other clients do not wait for it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/hostid.h - the Suci host id that our processes and relays announce as
  * IMPI_P_IPV6 (doc/job-setup.md, "Suci host ids").
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/link.h - the life of one host-to-host channel, sans-I/O (IMPI reference 4, 8).
  *
  * Every pair of hosts of different clients has one TCP connection.  The host with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/message.h - short, long and synchronous messages and cancel: which packets
  * a message is made of, what a packet of data is, and which answers a send may get
  * (IMPI reference 5.3, 5.4, 5.7).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/queue.h - bounded queue of bytes on the way out, in the caller's memory.
  *
  * Threads  one owner. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/server.h - the rendezvous server of one job, 1..32 clients, sans-I/O.
  *
  * Ignorant on purpose: it authenticates, gives every client the number of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/stream.h - the packets in the byte stream of a host-to-host channel.
  *
  * A stream is 128-byte headers, each followed by its payload if it is DATA or

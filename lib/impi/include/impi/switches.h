@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/switches.h - how to speak with clients that are not libmpi: what the user
  * says per client, and what can be known from the values they offer at start-up.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/tables.h - who is in the job: clients, hosts and procs, made from the
  * label replies of the server, and the values all sides agreed on.
  *

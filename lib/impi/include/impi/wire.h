@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* impi/wire.h - bytes of IMPI 0.0: commands and labels of the server channel,
  * process ids, the 128-byte packet header, addresses in 16-byte containers.
  *

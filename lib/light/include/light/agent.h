@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light/agent.h - a relay's part of the light paths: carries the words of its processes to the
  * controller and back, and opens and closes the ends of links.
  *

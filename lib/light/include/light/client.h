@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light/client.h - a process's part of the light paths: what it tells its relay of the collective
  * calls it is in, and which of its messages to other clusters may go now.
  *

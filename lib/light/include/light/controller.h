@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light/controller.h - the brain of one optical switch: who is there (agents: relays with optical
  * ports), which jobs and communicators they have, and what collective call comes next; from
  * that circuits, and the word CLEAR_TO_SEND to whoever may send.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light/frame.h - what a relay with optical ports (agent) and the relay that drives the switch
  * (controller) tell each other, over one TCP connection that the agent opens.
  *

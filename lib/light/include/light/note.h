@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* light/note.h - what a process and its own relay tell each other about light: notes of type 7
  * (relayproto/note.h, suci_path_note).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/area.h - pieces of any length out of one half of the area, freed in any order.
  *
  * Good fit by size class (TLSF: Masmano et al. 2004), neighbours that are free are joined, so

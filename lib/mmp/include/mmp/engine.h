@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/engine.h - the engine of one process: matches, places, keeps.
  *
  * It has the receive half of the area and the engine's ends of the four rings.  Transports give

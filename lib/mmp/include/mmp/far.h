@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/far.h - fragments that come as blocks of a reliable stream: which record, whether now.
  *
  * A block is a head and the bytes of its fragment.  The transport calls this as its blocks begin,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/head.h - the 32 bytes before each fragment, on the wire and in shared memory.
  *
  *	 0  kind and version    8 bits: 0x10 | kind

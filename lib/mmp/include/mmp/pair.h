@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/pair.h - two processes of a node: a ring each way, fragments read where they lie.
  *
  * The ring of a direction is in memory both have mapped; the sender's half of the area is mapped

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/port.h - the program's side: requests, the send half of the area, copying out.
  *
  * It meets the engine in the four rings only.  Nothing here waits: mmp_port_turn() does what can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/ring.h - bounded ring of slots of one cache line, one producer and one consumer.
  *
  * Used between program and engine, and between processes that have mapped it.  A slot is there

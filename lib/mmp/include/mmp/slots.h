@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/slots.h - what program and engine of one process tell each other, in four rings.
  *
  *	send request     program -> engine   a fragment to send

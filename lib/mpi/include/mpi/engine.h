@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/engine.h - the byte-moving half of MPI as an object: matching, protocols, credit.
  *
  * One engine is one process of a job.  It moves contiguous bytes between world ranks, and knows

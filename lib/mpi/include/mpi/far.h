@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/far.h - how long a message may be that goes to a far process without asking.
  *
  * Asking costs a round trip.  Not asking costs a copy here, so that the program may go on, and

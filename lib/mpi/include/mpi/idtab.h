@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/idtab.h - numbers that name our objects to a peer, and come back.
  *
  * A peer never sees a pointer: it gets (generation << 32 | index + 1), never 0,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/impi_packet.h - struct lmpi_hdr <-> IMPI packet header, for peers that speak IMPI.
  *
  * Shape    128 bytes as IMPI reference 5 has them (impi/wire.h); payload follows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/lanes.h - the engine's packets on Suci lanes: one packet is one block.
  *
  *     packet    header (struct lmpi_hdr; over relays an IMPI packet's), then the data

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/lost.h - a process is lost, a context is void: the engine goes on.
  *
  * Loss     has one way, lmpi_engine_lost().  Nothing from that process is delivered any more:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/match.h - posted receives and unexpected messages of one process.
  *
  * The key is (context id, source rank in the communicator, tag); a receive may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/packet.h - headers of the packets between processes of this library.
  *
  * Native packets (within a node, direct lanes) begin with struct lmpi_hdr:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mpi/request.h - sends and receives as who posts them sees them.
  *
  * A request is the caller's memory, usually the first member of something larger.  It is filled

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocs/control.h - one matrix joined to the driver of its switch.
  *
  * Above it somebody says ocs_request() and ocs_release() to the matrix; below it is a driver

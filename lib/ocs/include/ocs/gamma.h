@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocs/gamma.h - the set-up time of a switch, learnt per size of batch.
  *
  * Some switches set a whole matching in the time of one circuit, some take twenty times

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocs/lease.h - which job may use which ports of a switch.
  *
  * A job asks once for all it wants: of every node at least min ports, at most want.  It

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocs/matrix.h - the state of one optical circuit switch as its user sees it.
  *
  * Keeps which circuits are wanted, ordered, lit; which ports are busy, dark or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocs/switch.h - the contract between light paths and the driver of one switch.
  *
  * A driver speaks one switch's protocol (NETCONF, OpenFlow, TL1, SCPI, or the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pathpool/pathpool.h - the direct paths of a process, no more than so many at a time.
  *
  * A process of a large job talks to few others at a time.  Its paths are kept while it uses them;

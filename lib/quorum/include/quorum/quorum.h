@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* quorum/quorum.h - a few voters agree on one sequence of commands: Raft, by libraft.
  *
  * The algorithm is libraft's core.  This room is its I/O: a table of callbacks in terms of bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/addr.h - addresses of Suci endpoints as a relay uses them: the two legs,
  * the address in a Suci host id (impi/hostid.h). */
 #ifndef RELAY_ADDR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/cluster.h - the jobs of a relay among the relays of its cluster, without I/O.
  *
  * Every relay of a cluster has every job of it, in all its workers and in its gateway if foreign

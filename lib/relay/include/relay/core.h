@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/core.h - the forwarding core of one worker shard of a relay.
  *
  * Sits on one struct suci whose ops it provides.  Each segment that comes in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/deal.h - things dealt to takers in contiguous blocks: processes to relays, to shards, and
  * those of another cluster to whoever answers for them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/error.h - what functions of lib/relay return: 0 or one of these. */
 #ifndef RELAY_ERROR_H
 #define RELAY_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/job.h - the table of one job, as every relay of a cluster has it.
  *
  * Made by the primary's relay/startup.h out of what passes between its client

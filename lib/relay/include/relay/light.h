@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/light.h - light paths of a relay: what they are called (relay/core.h, Light).
  *
  * A relay with optical ports has a slot for each; a slot is a leg of its own.  A light path goes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/peer.h - frames of the channel between the relays of one cluster.
  *
  *     u32 length of the rest | u8 type | body          (big-endian, TCP)

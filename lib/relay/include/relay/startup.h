@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relay/startup.h - relayed IMPI start-up of one job, for one client.
  *
  * The primary relay is the server of its own cluster's client and a client of

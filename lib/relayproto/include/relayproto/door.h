@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/door.h - notes about doors: endpoints that join at any time (doc/job-setup.md, Doors).
  *
  *     u8 8 | u8 op | u32 request | u32 label | body

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/error.h - what decoders of lib/relayproto return: 0 or one of these. */
 #ifndef RELAYPROTO_ERROR_H
 #define RELAYPROTO_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/hello.h - the 24 bytes of Suci hello data (doc/job-setup.md), which every path of a
  * job carries in OPEN and ACCEPT.
  *

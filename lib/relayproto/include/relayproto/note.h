@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/note.h - notes: what relays and processes tell each other about a job
  * (suci_path_note, doc/job-setup.md).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/pair.h - the lane between two processes of a job that goes over relays or gateways.
  *
  * Relays swap its labels and rewrite the ids of both processes at the head of a block; the CRC goes

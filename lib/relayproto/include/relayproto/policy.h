@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/policy.h - path groups: over which of several relays a segment goes.
  *
  * A group is what one job uses towards the relays of one remote cluster: the trunks to

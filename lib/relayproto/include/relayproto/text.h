@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayproto/text.h - texts of ends: why a job is over, for people.
  *
  * A text is at most RELAY_WHY_MAX - 1 bytes of printable ASCII.  It ends up on terminals and in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* relayset/relayset.h - a process and the relays of its cluster (doc/job-setup.md, A process and
  * the relays of its cluster): paths to all of them, groups of lanes over these paths, and what
  * happens when relays go and come back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* seal/crypto.h - what cryptography is asked of the outside, and what is made of it here.
  *
  * The primitives are an argument: libraries call struct seal_crypto and link none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* seal/handshake.h - the key schedule of a sealed path and of a sealed stream.
  *
  * In the manner of the Noise protocol framework (revision 34), patterns NNpsk0 and, with

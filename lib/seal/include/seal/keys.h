@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* seal/keys.h - pre-shared keys and identities, and the texts that hold them.
  *
  * The functions read the content of a file; who opens it, and may, is driver/aead.h's.

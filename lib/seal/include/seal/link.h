@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* seal/link.h - a sealed stream: what two programs of ours say to each other over TCP.
  *
  *      dials                                       listens

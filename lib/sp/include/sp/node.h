@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sp/node.h - a daemon of a cluster that goes on: unit master, voter, cluster master.
  *
  * A cluster is units (nodes), each with one daemon; the daemon starts and watches its processes.

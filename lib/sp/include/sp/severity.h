@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sp/severity.h - what is done about which fault: the table of the configuration.
  *
  * Each kind of fault has measures; several may hold at once, as "takeover", "restart-as-spare" and

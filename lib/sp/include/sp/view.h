@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sp/view.h - who is who in a cluster: role -> slot, one view after the other.
  *
  * A role is what MPI calls a rank, or an I/O process; roles are 0 .. roles - 1 and never change.

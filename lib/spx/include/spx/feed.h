@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spx/feed.h - what a process of a pipeline and who manages its cluster tell each other.
  *
  * They share a stream (a pair of sockets).  Both ways go frames:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spx/policy.h - which of several I/O processes: the policies as one pure function.
  *
  * A process that has a frame chooses one of those that can take it; one that wants a frame chooses

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spx/record.h - the messages of one frame: a frame's bytes as MPI programs see them.
  *
  *     {u32 tag, u32 0, u64 length, bytes, 0 up to a multiple of 8} ...	 big-endian

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spx/spx.h - frames through a pipeline of clusters: nothing acknowledged is lost, nothing comes
  * twice.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spx/view.h - who is there and what is chained to what: the view that all processes act by.
  *
  * A view is a plain table with a number.  Somebody else agrees on views and hands the same ones,

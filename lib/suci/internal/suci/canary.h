@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* canary.h - bugs planted on purpose, one for each invariant of the simulator.
  *
  * A build with -DSUCI_CANARY (EXTRAS=canary) has them all, and suci_canary chooses one at

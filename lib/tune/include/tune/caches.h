@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tune/caches.h - what follows from the caches of a machine: defaults, and what cannot be.
  *
  *   Derive      numbers that say how much is copied ahead of a use: what was copied shall still be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tune/store.h - what was measured, as a text: the store's rows, and how they are found again.
  *
  *      tune-store 1

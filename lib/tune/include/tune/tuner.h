@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tune/tuner.h - finds the setting of a path or a node that moves most, by measuring it.
  *
  * A setting is one value of each of up to TUNE_DIMS dimensions: length of a fragment, datagrams of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* tune/watch.h - is what the store says still true?  If not, the default is used.
  *
  * A setting from the store was the best at another time, perhaps on another machine.  While it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lmpi/knobs.h - what a user can set in the environment: one table of all variables.
  *
  * A row is all there is to know of a variable: name, unit, default, bounds, text.  The parsers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lmpi/launch.h - what ranks and our own mpirun tell each other through PMIx.
  *
  * Events   status codes of PMIx_Notify_event(), range SESSION (the server keeps others to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spd/conf.h - the configuration of a universe: clusters, their nodes, programs, spares, chains.
  *
  * One JSON file, the same on all nodes (conf/mpispd-example.json, conf/mpispd.schema.json;

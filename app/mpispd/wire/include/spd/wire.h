@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* spd/wire.h - what daemons tell each other, beside the frames of lib/sp.
  *
  * Blocks of libsuci, so each comes once and whole, from who has the key:

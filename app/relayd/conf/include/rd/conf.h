@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/conf.h - relayd's configuration: from JSON text to a checked struct.
  *
  * One table (rd_conf_keys) says of each key its path, type, unit, bounds,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/reload.h - what another configuration would change in a relay that runs, and what of it can be
  * had without a restart.
  *

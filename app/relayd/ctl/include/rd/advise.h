@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/advise.h - how many trunks can this traffic use, and why not more?
  *
  * From what was measured over some seconds to a number and sentences.  A trunk carries

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/filter.h - which frames a capture takes.
  *
  * A frame is looked at twice: where it passes (leg, direction, the other end's address),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/lanes.h - who talks to whom: a table of lanes that a worker fills while somebody measures.
  *
  * Bounded: what does not fit is counted together.  A segment costs one look-up of at most

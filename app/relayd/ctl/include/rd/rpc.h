@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/rpc.h - JSON-RPC 2.0 (jsonrpc.org/specification) as relayd's control socket speaks it:
  * from bytes to calls, from results to bytes.  doc/control.md is the manual of the methods.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/flows.h - what the own kernel began over a leg's TAP, so that the answers may come in.
  *
  * A relay lets nothing reach the kernel but what comes to open ports and what belongs to a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/hops.h - numbers for IPv6 next hops, so that one table of neighbours (rd/neigh.h) serves both
  * kinds of address.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/neigh.h - neighbour table of one leg: IPv4 address -> MAC, with packets
  * that wait for an answer.  ARP proves nothing, so the table decides whom it believes.
  *

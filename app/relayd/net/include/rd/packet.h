@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/packet.h - Ethernet, ARP, IPv4, ICMP, UDP as far as a relay speaks them; IPv6 is in
  * rd/packet6.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* rd/packet6.h - IPv6, ICMPv6 and neighbour discovery as far as a relay's global leg speaks them.
  *
  * Beside rd/packet.h: rd_packet_parse() comes here with IPv6 frames if the station has an address,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* door/client.h - what a process has at the relay that carries its doors, and what it says there
  * (relayproto/door.h; doc/job-setup.md, Doors): its own doors, doors of others that it imports, and
  * those who called it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* mmp/lanes.h - fragments over lanes of Suci: the part that every transport of them has alike.
  *
  * The transport owns the endpoint: it opens paths, knows who is behind them and who has gone.  For

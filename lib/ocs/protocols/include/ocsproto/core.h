@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsproto/core.h - what protocol engines share (those here, and the one for NETCONF in
  * driver/ocs): one request at a time, the circuits of it, the matrix as it was read
  * last, events, the bytes that wait to be sent.

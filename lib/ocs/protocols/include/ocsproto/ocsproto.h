@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsproto/ocsproto.h - sessions with optical switches that speak TL1, SCPI or OpenFlow.
  *
  * Each is a struct ocs_switch (ocs/switch.h has the contract: requests, events) whose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* sp/client.h - what a process and the daemon of its node tell each other.
  *
  * mpispd starts each process with one end of a Unix socket (SOCK_SEQPACKET); the environment

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/lane.h - lanes: ordered streams of blocks between two processes.
  *
  * A lane pair joins one local process to one remote process over a path (or

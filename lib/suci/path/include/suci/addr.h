@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/addr.h - where a Suci endpoint is: the one type for addresses of datagrams.
  *
  * IPv4 and IPv6 in one form, with the UDP port and the local interface.  One place has one form, so

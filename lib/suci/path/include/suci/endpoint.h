@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/endpoint.h - paths: reliable datagram hops between endpoints.
  *
  * An endpoint is one UDP socket (or one worker's port of a DPDK leg) with any

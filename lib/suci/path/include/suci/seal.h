@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/seal.h - sealed paths: every datagram encrypted and authenticated.
  *
  * A path is sealed or it is not, for its whole life.  Both ends must say so

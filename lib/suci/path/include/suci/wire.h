@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/wire.h - the Suci datagram, byte by byte.  doc/wire.md says the same
  * in prose; this header is the authority.
  *

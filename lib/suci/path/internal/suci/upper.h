@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* suci/upper.h - what the layer on top of an endpoint's paths has beside suci/endpoint.h: the one
  * way from lane/ into path/.
  *

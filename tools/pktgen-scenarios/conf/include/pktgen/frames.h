@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* frames.h - the frames of a stateless scenario: seed in, bytes out.
  *
  * Each frame is one that a relay must survive, and count under a known name.  The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* keys.h - reads a JSON object by a table of its keys: which there are, of what type, within which
  * bounds, and where each goes.  Scenario and lab files are read by it, object after object, so that
  * a fault is told in the same words everywhere: where, what, and what is wanted.

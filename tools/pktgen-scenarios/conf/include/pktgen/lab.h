@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* lab.h - where a scenario is played: the ports of the generator, and how the relay
  * on the other side of them is called.  One JSON file per lab, lab.schema.json says
  * every key; scenarios name no address and run in any lab.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* load.h - a stateful scenario as read from its JSON file: how many emulated hosts and
  * remote relays talk along which lanes, how fast, what is done to them meanwhile, and
  * what is wanted of the result.  load.schema.json and doc/pktgen.md say every key; an

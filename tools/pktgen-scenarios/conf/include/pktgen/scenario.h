@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* scenario.h - a stateless scenario as read from its JSON file, and the verdict over
  * it from two stats files of relayd.
  *

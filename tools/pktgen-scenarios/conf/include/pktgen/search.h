@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* pktgen/search.h - which rate to try next, and what follows from the trials: the no-drop rate
  * (NDR) and the partial-drop rate (PDR) of RFC 2544 by bisection.
  *
