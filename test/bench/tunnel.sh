@@ -12,6 +12,7 @@
 # are those of its CPUs as soon as the WAN has more: WAN_RATE.
 #
 #   DELAYS ("0.1 5 20")   one way, ms      WAN_RATE (2e8) bit/s      LOSSES ("0 0.001") of datagrams
+#   CCS ("cubic bbr")     congestion control of both: suci.global_cc, and the TCP of the peers' nodes
 #   ROWS                  WHAT:BYTES, see mpibench.c
 #   ROUNDS (9) SESSIONS (1) TURN_MS (300) LIMIT_S (30)
 set -u
@@ -20,6 +21,7 @@ B=$1
 export ROUNDS=${ROUNDS:-9} SESSIONS=${SESSIONS:-1} TURN_MS=${TURN_MS:-300} LIMIT_S=${LIMIT_S:-30}
 DELAYS=${DELAYS:-0.1 5 20}
 LOSSES=${LOSSES:-0 0.001}
+CCS=${CCS:-cubic bbr}
 WAN_RATE=${WAN_RATE:-2e8}
 ROWS=${ROWS:-pingpong:8 pingpong:65536 bandwidth:4096 bandwidth:65536 bandwidth:1048576 allreduce:1048576}
 out=$PWD/build/bench
@@ -95,15 +97,16 @@ server() { # for a and b
 }
 
 # Those who route have to tell the clusters' addresses apart: the first keeps 10.0.0.0/24, the second
-# has 10.9.0.0/24.  MTU is that of what leads from one to the other.
+# has 10.9.0.0/24.  MTU is that of what leads from one to the other.  TCP's congestion control is
+# set, because kernels differ: some have bbr by default.
 addresses() { # CLUSTER CLUSTER MTU
 	local n
 	testbed_kernel_address "${1}fe0" && testbed_kernel_address "${2}fe0" &&
 		ip -n "$TB_ID-${2}0" addr flush dev eth0 && ip -n "$TB_ID-${2}0" addr add 10.9.0.1/24 dev eth0 &&
 		ip -n "$TB_ID-${2}fe0" addr del 10.0.0.254/24 dev priv0 &&
 		ip -n "$TB_ID-${2}fe0" addr add 10.9.0.254/24 dev priv0 &&
-		ip -n "$TB_ID-${1}0" route add 10.9.0.0/24 via 10.0.0.254 mtu "$3" &&
-		ip -n "$TB_ID-${2}0" route add 10.0.0.0/24 via 10.9.0.254 mtu "$3" || return 1
+		ip -n "$TB_ID-${1}0" route add 10.9.0.0/24 via 10.0.0.254 mtu "$3" congctl "$cc" &&
+		ip -n "$TB_ID-${2}0" route add 10.0.0.0/24 via 10.9.0.254 mtu "$3" congctl "$cc" || return 1
 	for n in "${1}fe0" "${2}fe0"; do
 		ip netns exec "$TB_ID-$n" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0
 	done
@@ -135,17 +138,21 @@ tunnel() {
 compiled ours && compiled openmpi || exit 1
 begin=$SECONDS
 for delay in $DELAYS; do
-	for loss in $LOSSES; do
-		testbed_up && testbed_wanem "$B/bin/wanem" --delay-ms "$delay" --rate "$WAN_RATE" --loss "$loss" &&
+	for at in $(for loss in $LOSSES; do printf "$loss,%s\n" $CCS; done); do
+		loss=${at%,*} cc=${at#*,}
+		# shellcheck disable=SC2034
+		TB_RELAY_CONF="\"suci\": { \"global_cc\": \"$cc\" }"
+		testbed_up &&
+			testbed_wanem "$B/bin/wanem" --delay-ms "$delay" --rate "$WAN_RATE" --loss "$loss" &&
 			server && testbed_relayd "$B" afe0 bfe0 && tunnel && routes || exit 1
 		mkdir -p "$TB_DIR/jobs"
 		launch_ours
 		launch_openmpi wireguard c d
 		launch_openmpi routed e f
-		echo "  WAN of $delay ms one way, $WAN_RATE bit/s, loss $loss" >&2
-		test/bench/turns-mpi.py "$out/raw-tunnel-$delay-$loss" "$TB_DIR/jobs" 2 "$ROWS" ours wireguard routed || exit 1
+		echo "  WAN of $delay ms one way, $WAN_RATE bit/s, loss $loss, $cc" >&2
+		test/bench/turns-mpi.py "$out/raw-tunnel-$delay-$loss-$cc" "$TB_DIR/jobs" 2 "$ROWS" ours wireguard routed || exit 1
 		testbed_down
 	done
 done
-test/bench/report-tunnel.py "$out/tunnel.json" "$out" "$DELAYS" "$LOSSES" "$WAN_RATE" ours wireguard routed
+test/bench/report-tunnel.py "$out/tunnel.json" "$out" "$DELAYS" "$LOSSES" "$CCS" "$WAN_RATE" ours wireguard routed
 echo "$((SECONDS - begin)) s, load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs, $(uname -r)"
