@@ -14,7 +14,7 @@
 /* A trunk, measured over one second with ten samples. */
 struct row {
 	uint32_t mbps, busy_pct, loss_ppm, rtt_ms, rtt_min_ms, full, full_credit, pace_mbps,
-		growing;
+		growing, cubic;
 };
 struct scene {
 	const char *name;
@@ -59,6 +59,7 @@ set_scene(const struct scene *s, struct rd_advise_input *in)
 			.full = r->full,
 			.full_credit = r->full_credit,
 			.full_window = r->growing ? 0 : r->full,
+			.cubic = r->cubic,
 		};
 	}
 	in->nworkers = in->ntrunks;
@@ -195,6 +196,36 @@ static const struct scene scenes[] = {
 		    .rtt_ms = 100,
 		    .rtt_min_ms = 100,
 		    .full = 8}},
+	 .policy = RD_ADVISE_STRIPE,
+	 .limit = RD_LIMIT_WAY,
+	 .active = 1,
+	 .useful = 2,
+	 .at_least = true,
+	 .text = "measure again"},
+	{.name = "cubic gives way to loss by chance",
+	 .trunk = {{.mbps = 220,
+		    .busy_pct = 10,
+		    .loss_ppm = 1000,
+		    .rtt_ms = 100,
+		    .rtt_min_ms = 100,
+		    .full = 8,
+		    .growing = 1,
+		    .cubic = 1}},
+	 .policy = RD_ADVISE_STRIPE,
+	 .limit = RD_LIMIT_CHANCE,
+	 .active = 1,
+	 .useful = 2,
+	 .at_least = true,
+	 .text = "suci.global_cc bbr"},
+	{.name = "cubic loses because its way is full",
+	 .trunk = {{.mbps = 220,
+		    .busy_pct = 10,
+		    .loss_ppm = 1000,
+		    .rtt_ms = 140,
+		    .rtt_min_ms = 100,
+		    .full = 8,
+		    .growing = 1,
+		    .cubic = 1}},
 	 .policy = RD_ADVISE_STRIPE,
 	 .limit = RD_LIMIT_WAY,
 	 .active = 1,

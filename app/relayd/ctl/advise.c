@@ -10,15 +10,16 @@
 #define LINK_PERMILLE 900u
 #define PACE_PERMILLE 900u
 #define IDLE_PERMILLE 10u	 /* of all traffic: less is not counted */
-#define LOSS_PPM      1000u	 /* 0.1 %: more is not chance */
+#define LOSS_PPM      1000u	 /* 0.1 %: the way has no room, if there may be a queue */
+#define CHANCE_PPM    20u	 /* cubic's window after that is 250 packets and less */
 #define QUEUE_MIN_NS  1000000ull /* a round trip may vary that much by itself */
 #define QUIET_BPS     100000ull	 /* less than that needs no advice */
 
 const char *
 rd_limit_name(enum rd_limit limit)
 {
-	static const char *const names[] = {"demand", "lcore", "link",	 "pace",
-					    "window", "ramp",  "credit", "way"};
+	static const char *const names[] = {"demand", "lcore",	"link", "pace",	 "window",
+					    "ramp",   "credit", "way",	"chance"};
 	return names[limit];
 }
 
@@ -61,8 +62,10 @@ limit_of(const struct rd_advise_input *in, const struct rd_advise_trunk *t,
 		return RD_LIMIT_PACE;
 	if (!t->samples || t->full * 2 < t->samples)
 		return RD_LIMIT_DEMAND;
-	if (o->loss_ppm >= LOSS_PPM || o->queue_ns >= queue)
+	if (o->queue_ns >= queue)
 		return RD_LIMIT_WAY;
+	if (o->loss_ppm >= (t->cubic ? CHANCE_PPM : LOSS_PPM))
+		return t->cubic ? RD_LIMIT_CHANCE : RD_LIMIT_WAY;
 	if (t->full_credit * 2 >= t->full)
 		return RD_LIMIT_CREDIT;
 	return t->full_window * 2 >= t->full ? RD_LIMIT_WINDOW : RD_LIMIT_RAMP;
@@ -115,11 +118,11 @@ judge_trunks(const struct rd_advise_input *in, struct rd_advice *a)
 static enum rd_limit
 main_limit(const struct rd_advise_input *in, const struct rd_advice *a)
 {
-	uint64_t by[RD_LIMIT_WAY + 1] = {0};
+	uint64_t by[RD_LIMIT_CHANCE + 1] = {0};
 	enum rd_limit most = RD_LIMIT_DEMAND;
 	for (uint32_t i = 0; i < in->ntrunks; i++)
 		by[a->trunk[i].limit] += a->trunk[i].rate_bps;
-	for (int l = 0; l <= RD_LIMIT_WAY; l++)
+	for (int l = 0; l <= RD_LIMIT_CHANCE; l++)
 		if (by[l] > by[most])
 			most = (enum rd_limit)l;
 	return most;
@@ -246,6 +249,13 @@ explain_limit(const struct rd_advise_input *in, struct rd_advice *a)
 	case RD_LIMIT_DEMAND:
 		explain_demand(in, a);
 		a->at_least = false;
+		break;
+	case RD_LIMIT_CHANCE:
+		say(a,
+		    "%u of %u trunks lose packets while nothing queues on the way: by chance, or "
+		    "in a queue too short to be seen; suci.global_cc bbr keeps its rate there, or "
+		    "add trunks",
+		    n, a->active);
 		break;
 	case RD_LIMIT_WAY:
 		a->at_least = false;

@@ -141,6 +141,7 @@ sample_trunk(struct rd_measure *m, const struct rd_path_row *row)
 	m->rtt_sum[i] += p->rtt_ns;
 	t->rtt_ns = m->rtt_sum[i] / t->samples;
 	t->rtt_min_ns = p->rtt_ns_min;
+	t->cubic = p->cc == SUCI_CC_CUBIC;
 	t->mss = p->mss;
 	t->window_max = fixed ? conf->suci.global_window : conf->limits.window;
 	t->pace_bps = fixed ? conf->suci.global_rate_mbps * 1000000ull : 0;

@@ -14,9 +14,11 @@
  *   credit   the same, and the limit is what the other relay takes
  *   way      the window is full, and packets queue or get lost: the way itself is full.
  *            If that is so for several trunks at a time, they share it
+ *   chance   the window is full, packets get lost and nothing queues, and cubic takes its
+ *            window down for that: bbr does not
  *   demand   none of these: the processes send no more
  *
- * More trunks help against lcore, window, credit, and against link and way if they have
+ * More trunks help against lcore, window, credit, chance, and against link and way if they have
  * links and ways of their own.  Under the policies dest and source one pair of processes
  * stays on one trunk, so there is no use for more trunks than receivers or senders.
  *
@@ -42,6 +44,7 @@ enum rd_limit {
 	RD_LIMIT_RAMP,
 	RD_LIMIT_CREDIT,
 	RD_LIMIT_WAY,
+	RD_LIMIT_CHANCE,
 };
 /* "lcore"; static. */
 const char *rd_limit_name(enum rd_limit limit);
@@ -57,6 +60,7 @@ struct rd_advise_trunk {
 	uint64_t tx_segments, retransmits;
 	uint64_t rtt_ns, rtt_min_ns;
 	uint64_t pace_bps;    /* configured; 0: none */
+	bool cubic;	      /* it has that congestion control */
 	uint32_t mss;	      /* bytes of a full segment */
 	uint32_t window_max;  /* packets it may have under way at most */
 	uint32_t samples;     /* looks at it */
