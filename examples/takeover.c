@@ -77,6 +77,8 @@ main(int argc, char **argv)
 		rc = again ? agree_on_step(&step) : do_step(step, ms);
 		if (rc == MPIX_ERR_AGAIN) {
 			rc = MPIX_Comm_repair(MPI_COMM_WORLD, &world, &new);
+			MPI_Comm_rank(world, &rank); /* others, if the world shrinks */
+			MPI_Comm_size(world, &size);
 			again = repaired = 1;
 			repairs++;
 		} else if (rc == MPI_SUCCESS && again) {
@@ -84,8 +86,8 @@ main(int argc, char **argv)
 		} else if (rc == MPI_SUCCESS) {
 			step++;
 			if (repaired)
-				printf("takeover: rank %d goes on after %.1f ms\n", rank,
-				       1e3 * (now_s() - last));
+				printf("takeover: rank %d of %d goes on after %.1f ms\n", rank,
+				       size, 1e3 * (now_s() - last));
 			fflush(stdout);
 			repaired = 0;
 			gap = now_s() - last > gap ? now_s() - last : gap;

@@ -19,6 +19,8 @@
 	X(UNBOUNDED, "slots are made beyond the table's bound")              \
 	X(NO_BEAT, "a unit without a master sets no timer")                  \
 	X(MUTE, "who becomes master does not tell those who are behind")     \
+	X(DESERTED, "a role is given up while a spare is left")              \
+	X(UNFILLED, "a spare that was used is not made up for")              \
 	X(LOST_DEATH, "a unit reports a death once only")
 
 enum sp_bug {

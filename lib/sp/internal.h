@@ -5,6 +5,7 @@
  *   severity.c  words of the severity table
  *   wire.c      frames between daemons
  *   unit.c      unit master: beats, lease, own processes
+ *   fill.c      spares in place of those that were used
  *   master.c    cluster master: silence, what changes next
  *   node.c      the daemon as one object */
 #ifndef SP_INTERNAL_H
@@ -34,9 +35,11 @@ enum sp_report_kind {
 	SP_REPORT_DRAIN,    /* this unit is to be emptied */
 	SP_REPORT_STOP,	    /* all is to stop: why */
 	SP_REPORT_REACHED,  /* slot a */
-	SP_REPORT_POOL,	    /* these three as the operations of sp/view.h */
+	SP_REPORT_POOL,	    /* these as the operations of sp/view.h */
 	SP_REPORT_FACT,
-	SP_REPORT_CLAIM
+	SP_REPORT_CLAIM,
+	SP_REPORT_ROLES,
+	SP_REPORT_LAST = SP_REPORT_ROLES
 };
 
 struct sp_report {
@@ -67,6 +70,9 @@ bool sp_frame_parse(struct sp_frame *f, const void *frame, size_t len);
 /* Head and fixed part; what follows is up to the caller. */
 void sp_frame_begin(struct base_writer *w, const struct sp_frame *f);
 struct sp_report sp_frame_report(const struct sp_frame *f, uint32_t i);
+/* Operations that units ask for, as reports, and back; 0: it is none. */
+uint8_t sp_report_of_op(unsigned op);
+uint8_t sp_op_of_report(unsigned report);
 
 /* --- a daemon -------------------------------------------------------------- */
 
@@ -96,6 +102,7 @@ struct sp_unit {
 	bool told, joined, fenced, drain;
 	uint32_t want[SP_POOLS_MAX];  /* processes */
 	uint32_t fresh[SP_POOLS_MAX]; /* of them, to be started the first time */
+	uint32_t fill[SP_POOLS_MAX];  /* as many are to live here, by this view: refill */
 	struct sp_ask ask[SP_ASKS_MAX];
 	uint32_t nask;
 	uint64_t given_up;
@@ -187,6 +194,8 @@ uint64_t sp_unit_expiry_ns(const struct sp_node *n);
 void sp_unit_ack(struct sp_node *n, uint32_t from, const struct sp_frame *f);
 void sp_unit_whole_view(struct sp_node *n, uint32_t from, const struct sp_frame *f);
 void sp_unit_hint(struct sp_node *n, const struct sp_frame *f);
+/* fill.c: unit.fill, from the view. */
+void sp_unit_fill(struct sp_node *n);
 /* Voters have agreed on more than this unit has. */
 void sp_unit_follow(struct sp_node *n);
 

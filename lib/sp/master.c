@@ -146,16 +146,12 @@ static void
 take_unit_ask(struct sp_node *n, const struct sp_report *p)
 {
 	struct sp_master *m = &n->master;
-	struct sp_op o = {.kind = p->kind == SP_REPORT_POOL   ? SP_OP_POOL
-				  : p->kind == SP_REPORT_FACT ? SP_OP_FACT
-							      : SP_OP_CLAIM,
-			  .why = p->why,
-			  .a = p->a,
-			  .b = p->b};
+	struct sp_op o = {sp_op_of_report(p->kind), p->why, p->a, p->b};
+	bool by_a = o.kind == SP_OP_POOL || o.kind == SP_OP_ROLES;
 
 	for (uint32_t i = 0; i < m->nask; i++)
 		if (m->ask[i].kind == o.kind && m->ask[i].why == o.why &&
-		    (o.kind != SP_OP_POOL || m->ask[i].a == o.a))
+		    (!by_a || m->ask[i].a == o.a))
 			return;
 	if (m->nask == SP_ASKS_MAX)
 		return;
@@ -190,6 +186,7 @@ take_report(struct sp_node *n, uint32_t from, struct sp_heard *h, const struct s
 	case SP_REPORT_POOL:
 	case SP_REPORT_FACT:
 	case SP_REPORT_CLAIM:
+	case SP_REPORT_ROLES:
 		take_unit_ask(n, p);
 		break;
 	case SP_REPORT_PATH:
@@ -399,6 +396,13 @@ find_spare(const struct sp_node *n, uint8_t pool)
 	return found;
 }
 
+/* Somebody may play it, and nobody does. */
+static bool
+is_role_open(const struct sp_view *v, uint32_t r)
+{
+	return v->role[r] == SP_NONE && !v->gone[r] && !(v->off >> sp_role_pool(v, r) & 1);
+}
+
 /* Spares of a pool elsewhere that no role waits for. */
 static uint32_t
 count_free_spares(const struct sp_node *n, uint8_t pool)
@@ -410,7 +414,7 @@ count_free_spares(const struct sp_node *n, uint8_t pool)
 		spares += v->slot[s].state == SP_SLOT_SPARE && v->slot[s].pool == pool &&
 			  !n->master.heard[v->slot[s].unit].drain;
 	for (uint32_t r = 0; r < v->l.roles; r++)
-		spares -= v->role[r] == SP_NONE && sp_role_pool(v, r) == pool && spares > 0;
+		spares -= is_role_open(v, r) && sp_role_pool(v, r) == pool && spares > 0;
 	return spares;
 }
 
@@ -475,13 +479,39 @@ may_take_over(const struct sp_node *n, uint32_t slot)
 	}
 }
 
+/* There is no spare, and none is started in place of the one that is dead. */
+static void
+plan_without_spare(struct sp_node *n, uint32_t r)
+{
+	struct sp_master *m = &n->master;
+	uint32_t played = 0;
+
+	if (n->conf.none_left == SP_NONE_LEFT_STOP)
+		end_cluster(n, SP_WHY_NO_SPARE);
+	if (n->conf.none_left != SP_NONE_LEFT_SHRINK)
+		return;
+	/* One may be on a unit that is emptied, or about to be put down. */
+	for (uint32_t s = 0; s < m->plan->slots && !SP_BUG(DESERTED); s++)
+		if (m->plan->slot[s].state == SP_SLOT_SPARE &&
+		    m->plan->slot[s].pool == sp_role_pool(m->plan, r)) {
+			m->silence_ns = base_min_ns(m->silence_ns, m->listen_ns + n->conf.beat_ns);
+			return;
+		}
+	for (uint32_t i = 0; i < m->plan->l.roles; i++)
+		played += m->plan->role[i] != SP_NONE;
+	if (played == 0)
+		end_cluster(n, SP_WHY_NO_SPARE);
+	else if (add_op(n, SP_OP_GONE, 0, r, 0))
+		sp_tell(n, SP_EVENT_GONE, r, 0);
+}
+
 static void
 plan_roles(struct sp_node *n)
 {
 	struct sp_master *m = &n->master;
 
 	for (uint32_t r = 0; r < m->plan->l.roles; r++) {
-		if (m->plan->role[r] != SP_NONE || (m->plan->off >> sp_role_pool(m->plan, r) & 1)) {
+		if (!is_role_open(m->plan, r)) {
 			m->waits[r] = false;
 			continue;
 		}
@@ -493,14 +523,17 @@ plan_roles(struct sp_node *n)
 			continue;
 		}
 		uint32_t spare = find_spare(n, sp_role_pool(m->plan, r));
+		if (SP_BUG(DESERTED) && n->conf.none_left == SP_NONE_LEFT_SHRINK)
+			spare = SP_NONE;
 		if (SP_BUG(DOUBLED) && m->plan->role[0] != SP_NONE)
 			spare = m->plan->role[0];
 		if (spare != SP_NONE && add_op(n, SP_OP_GIVE, 0, r, spare))
 			continue;
-		bool comes = n->conf.cold >> sp_role_pool(m->plan, r) & 1 || last == SP_NONE;
-		if (n->conf.stop_without_spare && !comes)
-			end_cluster(n, SP_WHY_NO_SPARE);
-		if (!m->waits[r])
+		bool comes = n->conf.cold >> sp_role_pool(m->plan, r) & 1 || last == SP_NONE ||
+			     n->conf.refill;
+		if (!comes)
+			plan_without_spare(n, r);
+		if (!m->waits[r] && !m->plan->gone[r])
 			sp_tell(n, SP_EVENT_NO_SPARE, r, 0);
 		m->waits[r] = true;
 	}

@@ -85,6 +85,7 @@ adopt_view(struct sp_node *n)
 		}
 	u->told = true;
 	bind_starts(n);
+	sp_unit_fill(n);
 	n->ops.view(n->user, u->view);
 }
 
@@ -188,7 +189,7 @@ sp_unit_hint(struct sp_node *n, const struct sp_frame *f)
 /* --- beats ----------------------------------------------------------------- */
 
 static void
-write_report(struct base_writer *w, enum sp_report_kind kind, unsigned why, uint32_t a, uint32_t b)
+write_report(struct base_writer *w, unsigned kind, unsigned why, uint32_t a, uint32_t b)
 {
 	base_write_u8(w, (uint8_t)kind);
 	base_write_u8(w, (uint8_t)why);
@@ -217,11 +218,7 @@ write_beat_reports(struct sp_node *n, struct base_writer *w)
 			write_report(w, SP_REPORT_READY, 0, u->start[i].token, u->start[i].pool);
 	for (uint32_t i = 0; i < u->nask; i++) {
 		const struct sp_op *o = &u->ask[i].op;
-		write_report(w,
-			     o->kind == SP_OP_POOL   ? SP_REPORT_POOL
-			     : o->kind == SP_OP_FACT ? SP_REPORT_FACT
-						     : SP_REPORT_CLAIM,
-			     o->why, o->a, o->b);
+		write_report(w, sp_report_of_op(o->kind), o->why, o->a, o->b);
 	}
 	for (uint32_t i = 0; i < u->npath; i++)
 		write_report(w, SP_REPORT_PATH, 0, u->path[i].slot, u->path[i].other);
@@ -249,6 +246,8 @@ is_ask_answered(const struct sp_view *v, const struct sp_op *o)
 {
 	if (o->kind == SP_OP_POOL)
 		return (v->off >> o->a & 1) == (o->b == 0);
+	if (o->kind == SP_OP_ROLES)
+		return sp_role_pool(v, o->a) != SP_POOL_LATER;
 	const struct sp_fact *f = &v->fact[o->why];
 	return (f->a == o->a && f->b == o->b) || (o->kind == SP_OP_CLAIM && (f->a || f->b));
 }
@@ -348,9 +347,13 @@ wanted_pool(const struct sp_node *n)
 	    u->view->slots >= u->view->l.slots_max)
 		return SP_POOLS_MAX;
 	for (uint8_t p = 0; p < SP_POOLS_MAX; p++)
-		if (u->want[p] && (again || u->fresh[p]) && !(u->view->off >> p & 1) &&
-		    processes_of(n, p) < u->want[p])
-			return p;
+		if (u->want[p] && !(u->view->off >> p & 1)) {
+			uint32_t most = again || u->fresh[p] ? u->want[p] : 0;
+			if (most < u->fill[p])
+				most = u->fill[p];
+			if (most && processes_of(n, p) < most)
+				return p;
+		}
 	return SP_POOLS_MAX;
 }
 
@@ -465,15 +468,28 @@ sp_node_forgo(struct sp_node *n, uint8_t pool)
 		n->unit.want[pool] = 0;
 }
 
+void
+sp_node_want(struct sp_node *n, uint8_t pool, uint32_t count, uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	BASE_ASSERT(pool < SP_POOL_LATER && count >= u->want[pool]);
+	u->fresh[pool] += count - u->want[pool];
+	u->want[pool] = count;
+	sp_node_turn(n, now_ns);
+}
+
 bool
 sp_node_ask(struct sp_node *n, enum sp_op_kind kind, uint8_t index, uint32_t a, uint32_t b,
 	    uint64_t now_ns)
 {
 	struct sp_unit *u = &n->unit;
 
-	BASE_ASSERT(kind == SP_OP_POOL ? a < SP_POOLS_MAX && b <= 1
-				       : (kind == SP_OP_FACT || kind == SP_OP_CLAIM) &&
-						 index < u->view->l.facts);
+	BASE_ASSERT(kind == SP_OP_POOL	  ? a < SP_POOL_LATER && b <= 1
+		    : kind == SP_OP_ROLES ? index < SP_POOL_LATER && b && a < u->view->l.roles &&
+						    b <= u->view->l.roles - a
+					  : (kind == SP_OP_FACT || kind == SP_OP_CLAIM) &&
+						    index < u->view->l.facts);
 	n->now_ns = base_max_ns(n->now_ns, now_ns);
 	for (uint32_t i = 0; i < u->nask; i++) {
 		const struct sp_op *o = &u->ask[i].op;

@@ -23,6 +23,7 @@
 #define UNIT_BYTES  5u
 #define FACT_BYTES  8u
 #define VIEW_HEAD   (44u + 8u * SP_FAULTS_MAX)
+#define ROLE_GONE   (SP_NONE - 1) /* in place of its slot */
 #define ELAPSED_MAX (24u * 3600u * 1000u)
 
 #ifdef SUCI_CANARY
@@ -51,6 +52,7 @@ lay_out_view(const struct sp_limits *l, void *mem, struct sp_view *v)
 
 	base_arena_take(&a, 1, sizeof *v);
 	v->role = base_arena_take(&a, l->roles, sizeof *v->role);
+	v->gone = base_arena_take(&a, l->roles, sizeof *v->gone);
 	v->slot = base_arena_take(&a, l->slots_max + SPILL, sizeof *v->slot);
 	v->unit = base_arena_take(&a, l->units, sizeof *v->unit);
 	v->fact = base_arena_take(&a, l->facts, sizeof *v->fact);
@@ -128,10 +130,12 @@ sp_view_copy(struct sp_view *to, const struct sp_view *from)
 
 	*to = *from;
 	to->role = at.role;
+	to->gone = at.gone;
 	to->slot = at.slot;
 	to->unit = at.unit;
 	to->fact = at.fact;
 	memcpy(to->role, from->role, from->l.roles * sizeof *to->role);
+	memcpy(to->gone, from->gone, from->l.roles * sizeof *to->gone);
 	memcpy(to->slot, from->slot, from->slots * sizeof *to->slot);
 	memcpy(to->unit, from->unit, from->l.units * sizeof *to->unit);
 	if (from->l.facts)
@@ -159,6 +163,10 @@ sp_view_check(const struct sp_view *v, const char **what)
 		if (v->role[r] != SP_NONE &&
 		    (v->role[r] >= v->slots || v->slot[v->role[r]].state != SP_SLOT_ROLE ||
 		     v->slot[v->role[r]].role != r))
+			return false;
+	*what = "a role is played and gone";
+	for (uint32_t r = 0; r < v->l.roles; r++)
+		if (v->role[r] != SP_NONE && v->gone[r])
 			return false;
 	*what = "more slots than the table holds";
 	if (v->slots > v->l.slots_max)
@@ -188,7 +196,7 @@ sp_view_hash(const struct sp_view *v)
 	MIX(v->over);
 	MIX(v->clock_ms);
 	for (uint32_t r = 0; r < v->l.roles; r++)
-		MIX(v->role[r]);
+		MIX((uint64_t)v->gone[r] << 32 | v->role[r]);
 	for (uint32_t s = 0; s < v->slots; s++) {
 		MIX(v->slot[s].role);
 		MIX((uint64_t)v->slot[s].token << 32 | (uint64_t)v->slot[s].unit << 16 |
@@ -228,7 +236,7 @@ sp_view_write(const struct sp_view *v, void *bytes, size_t room)
 		base_write_be64(&w, v->fault_ms[i]);
 	base_write_be64(&w, v->off);
 	for (uint32_t r = 0; r < v->l.roles; r++)
-		base_write_be32(&w, v->role[r]);
+		base_write_be32(&w, v->gone[r] ? ROLE_GONE : v->role[r]);
 	for (uint32_t s = 0; s < v->slots; s++) {
 		base_write_be32(&w, v->slot[s].role);
 		base_write_be32(&w, v->slot[s].token);
@@ -253,8 +261,12 @@ sp_view_write(const struct sp_view *v, void *bytes, size_t room)
 static bool
 read_tables(struct sp_view *v, struct base_reader *r)
 {
-	for (uint32_t i = 0; i < v->l.roles; i++)
+	for (uint32_t i = 0; i < v->l.roles; i++) {
 		v->role[i] = base_read_be32(r);
+		v->gone[i] = v->role[i] == ROLE_GONE;
+		if (v->gone[i])
+			v->role[i] = SP_NONE;
+	}
 	for (uint32_t s = 0; s < v->slots; s++) {
 		v->slot[s].role = base_read_be32(r);
 		v->slot[s].token = base_read_be32(r);
@@ -375,7 +387,8 @@ kill_slot(struct sp_view *v, const struct sp_op *o)
 static bool
 give_role(struct sp_view *v, const struct sp_op *o, bool *epoch)
 {
-	if (o->a >= v->l.roles || !sp_slot_lives(v, o->b) || v->role[o->a] != SP_NONE)
+	if (o->a >= v->l.roles || !sp_slot_lives(v, o->b) || v->role[o->a] != SP_NONE ||
+	    v->gone[o->a])
 		return false;
 	struct sp_slot *s = &v->slot[o->b];
 	if ((s->state != SP_SLOT_SPARE && !SP_BUG(DOUBLED)) || s->pool != sp_role_pool(v, o->a))
@@ -384,6 +397,30 @@ give_role(struct sp_view *v, const struct sp_op *o, bool *epoch)
 	s->role = o->a;
 	v->role[o->a] = o->b;
 	*epoch = true;
+	return true;
+}
+
+static bool
+give_up_role(struct sp_view *v, const struct sp_op *o, bool *epoch)
+{
+	if (o->a >= v->l.roles || v->role[o->a] != SP_NONE || v->gone[o->a])
+		return false;
+	v->gone[o->a] = true;
+	*epoch = true;
+	return true;
+}
+
+/* The slots that play roles in view 1 have their pools. */
+static bool
+assign_roles(struct sp_view *v, const struct sp_op *o)
+{
+	if (o->why >= SP_POOL_LATER || o->b == 0 || o->a >= v->l.roles || o->b > v->l.roles - o->a)
+		return false;
+	for (uint32_t r = o->a; r < o->a + o->b; r++)
+		if (sp_role_pool(v, r) != SP_POOL_LATER || v->role[r] != SP_NONE || v->gone[r])
+			return false;
+	for (uint32_t r = o->a; r < o->a + o->b; r++)
+		v->slot[r].pool = o->why;
 	return true;
 }
 
@@ -416,7 +453,7 @@ turn_pool(struct sp_view *v, const struct sp_op *o)
 	uint64_t bit = UINT64_C(1) << (o->a % SP_POOLS_MAX);
 	bool off = v->off & bit;
 
-	if (o->a >= SP_POOLS_MAX || o->b > 1 || off == (o->b == 0))
+	if (o->a >= SP_POOL_LATER || o->b > 1 || off == (o->b == 0))
 		return false;
 	for (uint32_t s = 0; s < v->slots; s++)
 		if (v->slot[s].pool == o->a && sp_slot_lives(v, s))
@@ -449,7 +486,7 @@ bool
 sp_view_op(struct sp_view *v, const struct sp_op *o, bool *epoch)
 {
 	if (o->why >= SP_WHY_COUNT && o->kind != SP_OP_JOIN && o->kind != SP_OP_FACT &&
-	    o->kind != SP_OP_CLAIM)
+	    o->kind != SP_OP_CLAIM && o->kind != SP_OP_ROLES)
 		return false;
 	switch (o->kind) {
 	case SP_OP_DEAD:
@@ -482,6 +519,10 @@ sp_view_op(struct sp_view *v, const struct sp_op *o, bool *epoch)
 	case SP_OP_FACT:
 	case SP_OP_CLAIM:
 		return set_fact(v, o);
+	case SP_OP_GONE:
+		return give_up_role(v, o, epoch);
+	case SP_OP_ROLES:
+		return assign_roles(v, o);
 	default:
 		return false;
 	}

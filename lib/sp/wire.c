@@ -28,8 +28,9 @@ parse_beat(struct sp_frame *f, struct base_reader *r)
 	f->reports = r->at;
 	for (uint32_t i = 0; i < f->nreports; i++) {
 		struct sp_report p = sp_frame_report(f, i);
-		bool numbered = p.kind == SP_REPORT_FACT || p.kind == SP_REPORT_CLAIM;
-		if (p.kind < SP_REPORT_DEAD || p.kind > SP_REPORT_CLAIM ||
+		bool numbered = p.kind == SP_REPORT_FACT || p.kind == SP_REPORT_CLAIM ||
+				p.kind == SP_REPORT_ROLES;
+		if (p.kind < SP_REPORT_DEAD || p.kind > SP_REPORT_LAST ||
 		    (p.why >= SP_WHY_COUNT && !numbered) ||
 		    (p.kind == SP_REPORT_READY && p.b >= SP_POOLS_MAX))
 			return false;
@@ -91,6 +92,31 @@ sp_frame_read(const void *frame, size_t len)
 	struct sp_frame f;
 
 	return sp_frame_parse(&f, frame, len);
+}
+
+static const struct {
+	uint8_t op, report;
+} asked[] = {{SP_OP_POOL, SP_REPORT_POOL},
+	     {SP_OP_FACT, SP_REPORT_FACT},
+	     {SP_OP_CLAIM, SP_REPORT_CLAIM},
+	     {SP_OP_ROLES, SP_REPORT_ROLES}};
+
+uint8_t
+sp_report_of_op(unsigned op)
+{
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+		if (asked[i].op == op)
+			return asked[i].report;
+	return 0;
+}
+
+uint8_t
+sp_op_of_report(unsigned report)
+{
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+		if (asked[i].report == report)
+			return asked[i].op;
+	return 0;
 }
 
 struct sp_report

@@ -244,21 +244,48 @@ is_io(void)
 	return g.now.mine >= g.self.compute;
 }
 
+static bool
+is_role_left(uint32_t role)
+{
+	return g.now.role[role].slot != SP_CLIENT_GONE;
+}
+
+/* Ranks are the roles that are left, in their order. */
+static uint32_t
+rank_of_role(uint32_t role)
+{
+	uint32_t rank = 0;
+
+	for (uint32_t r = 0; r < role && r < g.self.compute; r++)
+		rank += is_role_left(r);
+	return rank;
+}
+
+static uint32_t
+role_of_rank(uint32_t rank)
+{
+	uint32_t r = 0;
+
+	while (r < g.self.compute && (rank > 0 || !is_role_left(r)))
+		rank -= is_role_left(r++);
+	return r;
+}
+
 static int
 sp_init(struct lmpi_boot *b)
 {
-	uint32_t n = is_io() ? 1 : g.self.compute;
+	uint32_t n = is_io() ? 1 : rank_of_role(g.self.compute);
 
 	b->launched = true;
 	b->size = n;
-	b->rank = is_io() ? 0 : g.now.mine;
+	b->rank = is_io() ? 0 : rank_of_role(g.now.mine);
 	b->node_peer = calloc(n, sizeof *b->node_peer);
 	if (!b->node_peer)
 		return LMPI_ERR_NO_MEM;
 	snprintf(b->node_name, sizeof b->node_name, "%s", g.self.unit);
 	for (uint32_t r = 0; r < n && !is_io(); r++) {
-		const struct sp_role *of = &g.now.role[r];
-		if (of->slot == SP_CLIENT_NONE || of->unit != g.now.role[b->rank].unit)
+		const struct sp_role *of = &g.now.role[role_of_rank(r)];
+		if (of->slot == SP_CLIENT_NONE || of->unit != g.now.role[g.now.mine].unit)
 			continue;
 		if (r == b->rank)
 			b->node_rank = b->node_size;
@@ -288,7 +315,7 @@ static bool
 all_cards(void)
 {
 	for (uint32_t r = 0; r < g.self.compute && !is_io(); r++)
-		if (g.card[r].epoch != g.now.epoch)
+		if (is_role_left(r) && g.card[r].epoch != g.now.epoch)
 			return false;
 	return true;
 }
@@ -312,7 +339,7 @@ sp_get(uint32_t rank, const char *key, void **data, size_t *len)
 
 	(void)key;
 	pthread_mutex_lock(&g.lock);
-	const struct card *c = &g.card[rank];
+	const struct card *c = &g.card[is_io() ? rank : role_of_rank(rank)];
 	if (c->epoch == g.now.epoch && (*data = malloc(c->n + 1)) != NULL) {
 		memcpy(*data, c->bytes, c->n);
 		*len = c->n;
@@ -326,7 +353,7 @@ sp_get(uint32_t rank, const char *key, void **data, size_t *len)
 static void
 sp_node_of(uint32_t rank, char name[64])
 {
-	uint32_t role = is_io() ? g.now.mine : rank;
+	uint32_t role = is_io() ? g.now.mine : role_of_rank(rank);
 	uint32_t ip = role < g.now.n ? g.now.role[role].ip : 0;
 
 	snprintf(name, 64, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);

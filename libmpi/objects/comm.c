@@ -299,10 +299,37 @@ drop_slots(struct lmpi_comm *c)
 	}
 }
 
+/* The world has other ranks now, or fewer: a cluster that shrinks. */
+static int
+change_ranks(struct lmpi_comm *c, uint32_t size)
+{
+	struct lmpi_group *g;
+
+	if ((uint32_t)c->size == size && c->group->world[0] == (size == 1 ? lmpi_world.rank : 0) &&
+	    c->group->rank == (size == 1 ? 0 : (int)lmpi_world.rank))
+		return MPI_SUCCESS;
+	g = lmpi_group_new((int)size);
+	if (g == NULL)
+		return MPI_ERR_NO_MEM;
+	for (uint32_t i = 0; i < size; i++)
+		g->world[i] = size == 1 ? lmpi_world.rank : i;
+	lmpi_group_ready(g);
+	lmpi_group_unref(c->group);
+	c->group = g;
+	c->rank = g->rank;
+	c->size = g->size;
+	free(c->cluster_of);
+	c->cluster_of = clusters_of(g);
+	return MPI_SUCCESS;
+}
+
 int
 lmpi_comm_renew(void)
 {
 	struct lmpi_comm *w = lmpi_comm_world;
+
+	if (change_ranks(w, lmpi_world.size) || change_ranks(lmpi_comm_self, 1))
+		return MPI_ERR_NO_MEM;
 
 	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
 		c->acked = 0;

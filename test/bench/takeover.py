@@ -18,7 +18,7 @@ import picture
 BUILD, FOLDER, RANKS, KILLS, SEED, OUT = sys.argv[1:]
 RANKS, KILLS = int(RANKS), int(KILLS)
 STARTED = re.compile(r"takeover: rank (\d+) is process (\d+).* at ([\d.]+)$", re.M)
-GOES_ON = re.compile(r"takeover: rank \d+ goes on after ([\d.]+) ms$", re.M)
+GOES_ON = re.compile(r"takeover: rank \d+ of \d+ goes on after ([\d.]+) ms$", re.M)
 NODES, HUB, DEAD_MS = int(os.environ["NODES"]), os.environ["HUB"], int(os.environ["DEAD_MS"])
 # p50, p99 [ms]; those of nodes are for beats of 20 ms, 5 missed.
 BARS = {"taken over": (60, 150), "no step": (300, 300), "node: detected": (150, 150),

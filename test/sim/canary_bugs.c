@@ -152,6 +152,8 @@ static const struct plan {
 	P(NO_BEAT, B(TIMER)),
 	P(MUTE, B(COMPLETE)),
 	P(LOST_DEATH, B(COMPLETE)),
+	P(DESERTED, B(SLOT)),
+	P(UNFILLED, B(COMPLETE)),
 #undef P
 #define P(id, breaks_)                                                       \
 	{                                                                    \

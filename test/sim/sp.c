@@ -179,6 +179,16 @@ check_actors_often(struct sim *s, void *who, uint64_t arg)
 
 /* ---- the end ---- */
 
+static uint32_t
+count_spares(const struct sp_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < v->slots; s++)
+		n += v->slot[s].state == SP_SLOT_SPARE;
+	return n;
+}
+
 /* Who is not as all should be; SP_NONE: nobody. */
 static uint32_t
 find_unfinished(const struct spw *w, const char **what)
@@ -202,8 +212,12 @@ find_unfinished(const struct spw *w, const char **what)
 			return u;
 		*what = "has a role that nobody plays";
 		for (uint32_t r = 0; r < v->l.roles; r++)
-			if (v->role[r] == SP_NONE && v->slots < v->l.slots_max)
+			if (v->role[r] == SP_NONE && !v->gone[r] && v->slots < v->l.slots_max)
 				return u;
+		*what = "has too few spares, and they are to be made up for";
+		if (w->conf.refill && v->slots < v->l.slots_max &&
+		    count_spares(v) < w->conf.slots - v->l.roles)
+			return u;
 		*what = "has a role whose process is dead";
 		for (uint32_t r = 0; r < v->l.roles; r++)
 			if (v->role[r] != SP_NONE && v->slot[v->role[r]].unit == u &&
@@ -256,6 +270,14 @@ draw_conf(struct base_prng *p)
 	c.snapshot_every = (uint32_t)PICK(p, 4, 16, 64);
 	c.hang_ns = coin(p, 30) ? 200 * BASE_MS_NS : 0;
 	c.severity = sp_severity_default();
+	struct base_prng q = *p; /* what older seeds draw stays */
+	uint64_t how = base_prng_below(&q, 100);
+	if (how < 20) {
+		c.refill = true; /* nothing else starts a process again */
+		c.severity.of[SP_FAULT_PROCESS].set = SP_TAKEOVER;
+	} else if (how < 35) {
+		c.none_left = SP_NONE_LEFT_SHRINK;
+	}
 	return c;
 }
 

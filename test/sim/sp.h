@@ -74,6 +74,7 @@ struct spw {
 	struct spw_truth truth[SPW_VIEWS_MAX];
 	uint64_t newest;		 /* view that somebody has */
 	uint32_t role_of[SPW_SLOTS_MAX]; /* + 1; 0: none yet */
+	bool gone[SP_ROLES_MAX];	 /* roles given up */
 	uint64_t leader_of[64];		 /* by term % 64: term << 16 | unit + 1 */
 	uint64_t slack_ns;		 /* of leases, for clocks that are apart */
 	bool restarts;			 /* what died comes back by itself */

@@ -90,6 +90,25 @@ replace_disk(void *user, const void *bytes, size_t len)
 
 /* ---- what must hold ---- */
 
+/* Who is given up had no spare, and never comes back. */
+static void
+check_gone(struct spw *w, const struct sp_view *v)
+{
+	bool spare = false, fresh = false;
+
+	for (uint32_t s = 0; s < v->slots; s++)
+		spare |= v->slot[s].state == SP_SLOT_SPARE;
+	for (uint32_t r = 0; r < v->l.roles; r++) {
+		INVARIANT(w->s, SLOT, v->number < w->newest || !w->gone[r] || v->gone[r],
+			  "role %u was given up and is there again in view %llu", r,
+			  (unsigned long long)v->number);
+		fresh |= v->gone[r] && !w->gone[r];
+		w->gone[r] |= v->gone[r];
+	}
+	INVARIANT(w->s, SLOT, !fresh || !spare, "view %llu gives a role up while a spare is left",
+		  (unsigned long long)v->number);
+}
+
 static void
 check_view(struct spw_daemon *d, const struct sp_view *v)
 {
@@ -105,6 +124,8 @@ check_view(struct spw_daemon *d, const struct sp_view *v)
 	uint64_t hash = sp_view_hash(v);
 	if (t->hash == 0)
 		*t = (struct spw_truth){hash, w->s->now_ns, v->epoch};
+	if (v->number >= w->newest)
+		check_gone(w, v);
 	INVARIANT(w->s, VIEWS, t->hash == hash, "unit %u: its view %llu is not that of others",
 		  d->unit, (unsigned long long)v->number);
 	INVARIANT(w->s, VIEWS, v->number > d->number, "unit %u: view %llu after view %llu", d->unit,

@@ -124,4 +124,30 @@ spd_wait "$other to be empty" emptied || fail "$other is not emptied"
 "$B/bin/mpispctl" -s "$SPD/n0.sock" cluster stop || fail "no stop"
 spd_wait "the end" over n0 n1 n2 || fail "an operator does not end it"
 verdict "a daemon comes back, a unit is emptied, an operator ends it" "$(grep -h 'the sum is' "$SPD"/n*.log)"
+
+# ---- no spare is left: the others go on; a spare that was used is made up for ----
+stop_all() {
+	"$B/bin/mpispctl" -s "$SPD/n0.sock" cluster stop || fail "no stop"
+	spd_wait "the end" over n0 n1 n2 || fail "an operator does not end it"
+}
+SPD_SPARES=0 SPD_MORE+=', "spares": { "none_left": "shrink" }'
+spd_conf "$B/examples/takeover" 1000000 10
+spd_start
+spd_wait "four ranks" ranks 4 || fail "the ranks do not start to shrink"
+kill -9 "$(spd_rank_pid 1)"
+smaller() { [ "$(grep -h '^takeover: rank [0-9] of 3 goes on' "$SPD"/n*.log | sort -u -k3,3 | wc -l)" = 3 ]; }
+spd_wait "a world of three" smaller
+verdict "without a spare the others go on" "$(smaller || tell_logs)$(grep -h 'the sum is' "$SPD"/n*.log)"
+stop_all
+SPD_SPARES=1
+SPD_MORE=', "detect": { "beat_ms": 100, "missed": 8 }, "severity": { "process": "takeover" }, "spares": { "refill": true }'
+spd_conf "$B/examples/takeover" 1000000 10
+spd_start
+spd_wait "four ranks" ranks 4 || fail "the ranks do not start to refill"
+for n in 5 6; do
+	kill -9 "$(spd_rank_pid 1)"
+	spd_wait "rank 1 again" ranks $n || fail "nobody takes rank 1 over"
+done
+verdict "a spare that was used is made up for" "$(grep -h 'the sum is' "$SPD"/n*.log)"
+stop_all
 exit $rc

@@ -560,13 +560,100 @@ static void
 without_a_spare_all_may_stop(void **state)
 {
 	(void)state;
-	w.conf.stop_without_spare = true;
+	w.conf.none_left = SP_NONE_LEFT_STOP;
 	start_world();
 	end_slot(0, 0);
 	end_slot(1, 1);
 	assert_int_equal(view_of_master()->over, SP_WHY_NONE);
 	end_slot(2, 2);
 	assert_int_equal(view_of_master()->over, SP_WHY_NO_SPARE);
+}
+
+static void
+without_a_spare_the_others_go_on(void **state)
+{
+	(void)state;
+	w.conf.none_left = SP_NONE_LEFT_SHRINK;
+	start_world();
+	end_slot(0, 0);
+	end_slot(1, 1);
+	end_slot(2, 2);
+	assert_true(view_of_master()->gone[2]);
+	assert_int_equal(view_of_master()->epoch, 3);
+	assert_int_equal(master()->events[SP_EVENT_GONE], 1);
+	/* What is started again is a spare for the others, not for it. */
+	run_daemons(60);
+	sp_node_ready(w.d[0].n, w.d[0].started[0], time_of(&w.d[0]));
+	run_daemons(20);
+	assert_int_equal(view_of_master()->role[2], SP_NONE);
+	assert_int_equal(view_of_master()->slot[5].state, SP_SLOT_SPARE);
+	end_slot(1, 3);
+	assert_int_equal(view_of_master()->role[0], 5);
+	/* The last one ends all. */
+	end_slot(2, 4);
+	assert_true(view_of_master()->gone[1]);
+	end_slot(0, 5);
+	assert_int_equal(view_of_master()->over, SP_WHY_NO_SPARE);
+}
+
+static void
+a_spare_that_was_used_is_made_up_for(void **state)
+{
+	(void)state;
+	w.conf.refill = true;
+	w.conf.severity.of[SP_FAULT_PROCESS].set = SP_TAKEOVER;
+	start_world();
+	end_slot(0, 0);
+	assert_int_equal(view_of_master()->role[0], 3);
+	/* Unit 0 has none any more, so it starts the next one: once. */
+	assert_int_equal(w.d[0].nstarted, 0);
+	run_daemons(60);
+	assert_int_equal(w.d[0].nstarted, 1);
+	assert_int_equal(w.d[1].nstarted + w.d[2].nstarted, 0);
+	sp_node_ready(w.d[0].n, w.d[0].started[0], time_of(&w.d[0]));
+	run_daemons(100);
+	assert_int_equal(view_of_master()->slot[5].state, SP_SLOT_SPARE);
+	assert_int_equal(w.d[0].nstarted, 1);
+	/* A node that is gone is made up for by the others. */
+	struct daemon *lost = master()->me == 2 ? &w.d[1] : &w.d[2];
+	lost->cut = true;
+	run_daemons(300);
+	assert_true(view_of_master()->unit[lost->me].down);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < UNITS; i++)
+		n += i == lost->me ? 0 : w.d[i].nstarted;
+	assert_int_equal(n, 3); /* one before; it had a role and a spare */
+}
+
+/* Roles 1 and 2 are kept for later; pool 1 gets them, on unit 1. */
+static void
+roles_come_while_all_runs(void **state)
+{
+	static const uint8_t kept[SLOTS] = {0, SP_POOL_LATER, SP_POOL_LATER, 0, 0};
+
+	(void)state;
+	w.conf.pool_of = kept;
+	w.conf.off = UINT64_C(1) << SP_POOL_LATER | 2;
+	start_world();
+	run_daemons(100);
+	assert_int_equal(master()->events[SP_EVENT_NO_SPARE], 0);
+	assert_true(sp_node_ask(w.d[0].n, SP_OP_ROLES, 1, 1, 2, time_of(&w.d[0])));
+	assert_true(sp_node_ask(w.d[0].n, SP_OP_POOL, 0, 1, 1, time_of(&w.d[0])));
+	sp_node_want(w.d[1].n, 1, 3, time_of(&w.d[1]));
+	run_daemons(100);
+	assert_int_equal(sp_role_pool(view_of_master(), 2), 1);
+	assert_int_equal(w.d[1].nstarted, 3);
+	assert_int_equal(w.d[1].started_pool, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		sp_node_ready(w.d[1].n, w.d[1].started[i], time_of(&w.d[1]));
+	run_daemons(60);
+	for (uint32_t r = 1; r < 3; r++) {
+		assert_int_not_equal(view_of_master()->role[r], SP_NONE);
+		assert_int_equal(view_of_master()->slot[view_of_master()->role[r]].unit, 1);
+	}
+	uint64_t given_up;
+	assert_int_equal(sp_node_asks(w.d[0].n, &given_up), 0);
+	assert_int_equal(given_up, 0);
 }
 
 static void
@@ -683,6 +770,9 @@ main(void)
 		TEST(facts_are_agreed_on),
 		TEST(without_a_spare_a_role_waits),
 		TEST(without_a_spare_all_may_stop),
+		TEST(without_a_spare_the_others_go_on),
+		TEST(a_spare_that_was_used_is_made_up_for),
+		TEST(roles_come_while_all_runs),
 		TEST(a_full_table_is_told),
 		TEST(an_operator_stops_all),
 		TEST(a_unit_is_emptied),

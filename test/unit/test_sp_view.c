@@ -111,8 +111,54 @@ what_does_not_follow_is_refused_whole(void **state)
 	assert_int_equal(
 		APPLY(1, {SP_OP_END, SP_WHY_OPERATOR, 0, 0}, {SP_OP_END, SP_WHY_OPERATOR, 0, 0}),
 		SP_INVALID);
-	assert_int_equal(APPLY(1, {11, 0, 0, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {13, 0, 0, 0}), SP_INVALID);
+	/* who is played is not given up, nor given a pool */
+	assert_int_equal(APPLY(1, {SP_OP_GONE, 0, 1, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_GONE, 0, 4, 0}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_ROLES, 1, 1, 1}), SP_INVALID);
 	assert_true(sp_view_hash(v) == before);
+}
+
+static void
+a_role_is_given_up(void **state)
+{
+	uint8_t bytes[1024];
+	const char *what;
+
+	(void)state;
+	assert_int_equal(APPLY(1, {SP_OP_DEAD, SP_WHY_EXIT, 1, 0}, {SP_OP_GONE, 0, 1, 0}),
+			 SP_APPLIED);
+	assert_true(v->gone[1] && v->role[1] == SP_NONE);
+	assert_int_equal(v->epoch, 1);
+	assert_true(sp_view_check(v, &what));
+	/* for good */
+	assert_int_equal(APPLY(2, {SP_OP_GIVE, 0, 1, 4}), SP_INVALID);
+	assert_int_equal(APPLY(2, {SP_OP_GONE, 0, 1, 0}), SP_INVALID);
+	size_t len = sp_view_write(v, bytes, sizeof bytes);
+	assert_true(sp_view_read(other, scratch, bytes, len));
+	assert_true(other->gone[1] && !other->gone[0]);
+	assert_true(sp_view_hash(other) == sp_view_hash(v));
+}
+
+static void
+roles_kept_for_later_get_a_pool(void **state)
+{
+	static const uint8_t pool_of[] = {0, 0, SP_POOL_LATER, SP_POOL_LATER, 0, 0};
+	static const struct sp_fact fact[2];
+
+	(void)state;
+	sp_view_begin_pools(v, pool_of, UINT64_C(1) << SP_POOL_LATER | 2, fact);
+	assert_int_equal(v->role[2], SP_NONE);
+	assert_int_equal(APPLY(1, {SP_OP_ROLES, 1, 2, 3}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_ROLES, 1, 1, 2}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_ROLES, SP_POOL_LATER, 2, 1}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_POOL, 0, SP_POOL_LATER, 1}), SP_INVALID);
+	assert_int_equal(APPLY(1, {SP_OP_ROLES, 1, 2, 2}, {SP_OP_POOL, 0, 1, 1},
+			       {SP_OP_JOIN, 1, 0, 77}, {SP_OP_GIVE, 0, 3, 6}),
+			 SP_APPLIED);
+	assert_int_equal(sp_role_pool(v, 2), 1);
+	assert_int_equal(v->role[3], 6);
+	assert_int_equal(APPLY(2, {SP_OP_ROLES, 1, 2, 1}), SP_INVALID);
 }
 
 /* Slots 0, 2, 4: pool 0; 1, 3, 5: pool 1. */
@@ -247,6 +293,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_spare_takes_over),
 		TEST(a_death_alone_is_no_new_epoch),
+		TEST(a_role_is_given_up),
+		TEST(roles_kept_for_later_get_a_pool),
 		TEST(changes_of_other_views_are_stale),
 		TEST(what_does_not_follow_is_refused_whole),
 		TEST(pools_and_facts),

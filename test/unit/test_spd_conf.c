@@ -115,7 +115,7 @@ what_cannot_work_is_told(void **state)
 		{"{", "t.json:1: "},
 		{"{}", "universe.name: it is missing"},
 		{"{" UNIVERSE ",\"univers\":1}", "\"univers\" is no key here; there are universe"},
-		{"{" UNIVERSE "}", "clusters: 1 to 32 clusters"},
+		{"{" UNIVERSE "}", "clusters: 1 to 31 clusters"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[]," PROGRAM ",\"compute\":1}}}",
 		 "clusters.a.units: a list of names"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"n\"]," PROGRAM
@@ -161,6 +161,18 @@ what_cannot_work_is_told(void **state)
 		 ",\"compute\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
 		 ",\"compute\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
 		 "chains[0]: neither a has an \"out\" nor b an \"in\""},
+		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"grow\"},\"clusters\":{\"a\":{\"units\":"
+		 "[\"n\"]," PROGRAM ",\"compute\":1}}}",
+		 "spares.none_left: \"grow\" is none of wait, stop, shrink"},
+		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\",\"refill\":true},\"clusters\":"
+		 "{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1}}}",
+		 "spares.none_left: \"shrink\" would never come about"},
+		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
+		 "[\"n\"]," PROGRAM ",\"compute\":1,\"in_flight\":\"drop\"}}}",
+		 "clusters.a has in_flight drop"},
+		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
+		 "[\"n\"]," PROGRAM ",\"compute\":1,\"out\":1}}}",
+		 "\"shrink\" is for clusters that are no stages; a is one"},
 	};
 
 	(void)state;

@@ -50,19 +50,23 @@ read_detect(struct reading *r, struct spd_conf *c, const json_t *root)
 }
 
 static void
-read_no_spare(struct reading *r, struct spd_conf *c, const json_t *root)
+read_spares(struct reading *r, struct spd_conf *c, const json_t *root)
 {
 	const json_t *s = json_object_get(root, "spares");
 
 	if (!s)
 		return;
-	spd_keys_are(r, s, "spares", "none_left");
+	spd_keys_are(r, s, "spares", "none_left refill");
 	char *word = spd_text_of(r, s, "spares", "none_left", false);
 	if (word && strcmp(word, "stop") == 0)
-		c->no_spare = SPD_NO_SPARE_STOP;
+		c->none_left = SP_NONE_LEFT_STOP;
+	else if (word && strcmp(word, "shrink") == 0)
+		c->none_left = SP_NONE_LEFT_SHRINK;
 	else if (word && strcmp(word, "wait") != 0)
-		spd_reading_failed(r, "spares.none_left", "\"%.40s\" is none of wait, stop", word);
+		spd_reading_failed(r, "spares.none_left",
+				   "\"%.40s\" is none of wait, stop, shrink", word);
 	free(word);
+	c->refill = spd_truth_of(r, s, "spares", "refill", false);
 }
 
 static void
@@ -312,7 +316,7 @@ fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 		return;
 	read_universe(r, c, root);
 	read_detect(r, c, root);
-	read_no_spare(r, c, root);
+	read_spares(r, c, root);
 	read_severity(r, c, root);
 	read_pipeline(r, c, root);
 	if (!r->failed)

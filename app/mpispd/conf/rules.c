@@ -101,6 +101,31 @@ check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_clus
 }
 
 static void
+check_none_left(struct reading *r, const struct spd_conf *c)
+{
+	if (c->refill && c->none_left != SP_NONE_LEFT_WAIT)
+		spd_reading_failed(r, "spares.none_left",
+				   "\"%s\" would never come about with \"refill\": a spare is "
+				   "started for each role that has none",
+				   c->none_left == SP_NONE_LEFT_STOP ? "stop" : "shrink");
+	for (uint32_t i = 0; i < c->nclusters && c->none_left == SP_NONE_LEFT_SHRINK; i++) {
+		const struct spd_cluster *k = &c->cluster[i];
+		if (k->stage)
+			spd_reading_failed(r, "spares.none_left",
+					   "\"shrink\" is for clusters that are no stages; %s is "
+					   "one: its ranks are each alone in their MPI_COMM_WORLD, "
+					   "and the others do the frames of one that waits",
+					   k->name);
+		else if (k->in_flight == SP_IN_FLIGHT_DROP)
+			spd_reading_failed(r, "spares.none_left",
+					   "\"shrink\", but clusters.%s has in_flight drop: a "
+					   "program that knows of no takeovers cannot know that its "
+					   "world has fewer ranks",
+					   k->name);
+	}
+}
+
+static void
 check_chained(struct reading *r, const struct spd_conf *c)
 {
 	for (uint32_t i = 0; i < c->nchains; i++) {
@@ -177,6 +202,7 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
 						   c->unit[a].name, c->unit[b].name,
 						   c->unit[a].host, c->unit[a].port);
+	check_none_left(r, c);
 	check_chained(r, c);
 	check_stages(r, c);
 	if (c->slots_max > SP_SLOTS_MAX)

@@ -49,7 +49,7 @@ static bool
 all_have_left(const struct sp_view *v)
 {
 	for (uint32_t r = 0; r < v->l.roles; r++)
-		if (v->role[r] == SP_NONE || !spd.left[v->role[r]])
+		if (!v->gone[r] && (v->role[r] == SP_NONE || !spd.left[v->role[r]]))
 			return false;
 	return true;
 }

@@ -249,6 +249,9 @@ log_event(void *user, const struct sp_event *e)
 	case SP_EVENT_NO_SPARE:
 		spd_log("%s waits for a spare", spd_role_name(e->a));
 		break;
+	case SP_EVENT_GONE:
+		spd_log("%s has no spare: the others go on without it", spd_role_name(e->a));
+		break;
 	case SP_EVENT_FULL:
 		spd_log("a process of unit %s cannot join: the table of slots is full "
 			"(universe.slots_max)",
@@ -315,7 +318,8 @@ describe_node(uint32_t life)
 		.heartbeat_ms = heartbeat,
 		.snapshot_every = 64,
 		.severity = c->severity,
-		.stop_without_spare = c->no_spare == SPD_NO_SPARE_STOP,
+		.none_left = c->none_left,
+		.refill = c->refill,
 		.seed = seed,
 	};
 }

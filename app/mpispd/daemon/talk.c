@@ -69,7 +69,8 @@ roles_of_view(const struct sp_view *v)
 
 	for (uint32_t r = 0; role && r < v->l.roles; r++) {
 		uint32_t s = v->role[r];
-		role[r] = (struct sp_role){.slot = s, .takeovers = count_takeovers(v, r)};
+		role[r] = (struct sp_role){.slot = v->gone[r] ? SP_CLIENT_GONE : s,
+					   .takeovers = count_takeovers(v, r)};
 		if (s == SP_NONE)
 			continue;
 		role[r].unit = v->slot[s].unit;
@@ -123,7 +124,7 @@ static bool
 cards_missing(const struct sp_view *v)
 {
 	for (uint32_t r = 0; r < spd.cluster->compute; r++)
-		if (spd.card[r].epoch != epoch_of(v))
+		if (!v->gone[r] && spd.card[r].epoch != epoch_of(v))
 			return true;
 	return false;
 }

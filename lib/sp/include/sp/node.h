@@ -24,7 +24,11 @@
  *	    one, all its processes of before are dead.
  * Spares   A unit keeps as many processes as view 1 gives it, if severity says
  *	    restart-as-spare: ops.start(), then sp_node_ready(), then a slot in a view.
+ *	    With `refill` a spare that was used is made up for on another unit: so many wait, and
+ *	    for each role that nobody plays one more is started, where fewest of that pool live.
  * Pools    A unit starts processes of a pool that is turned on as spares; roles go to them.
+ * Later    Roles kept in SP_POOL_LATER get a pool while all runs (SP_OP_ROLES); units say then how
+ *	    many processes of it they start (sp_node_want()).
  * Asking   Any unit may ask for facts and pools (sp_node_ask()).  The master proposes what is
  *	    asked for, if ops.fits() agrees; who asked goes on until a view shows it, or gives up.
  * Reports  go with every beat until the view shows them, so no master has to remember them.
@@ -62,7 +66,8 @@ struct sp_node_conf {
 	uint64_t restart_ns; /* before a process is started again */
 	uint32_t election_ms, heartbeat_ms, snapshot_every;
 	struct sp_severity severity;
-	bool stop_without_spare; /* else a role waits for one */
+	enum sp_none_left none_left;
+	bool refill;
 	uint64_t seed;
 };
 
@@ -73,6 +78,7 @@ struct sp_node_conf {
 	X(LEASE, "this unit goes on: it has a lease again")                            \
 	X(FENCED, "this unit stands still: its lease has run out")                     \
 	X(NO_SPARE, "master: role a waits for a spare")                                \
+	X(GONE, "master: role a has no spare: the others go on without it")            \
 	X(FULL, "master: a process of unit a cannot join, the table of slots is full") \
 	X(CLOCK, "master: the clock of unit a is b thousandths off")                   \
 	X(PATH, "master: slot a cannot reach slot b")                                  \
@@ -144,7 +150,9 @@ void sp_node_gone(struct sp_node *n, uint32_t token, uint64_t now_ns);
 void sp_node_reached(struct sp_node *n, uint32_t slot, uint64_t now_ns);
 /* A process of that pool is of no use here: none is started again. */
 void sp_node_forgo(struct sp_node *n, uint8_t pool);
-/* SP_OP_FACT, SP_OP_CLAIM, SP_OP_POOL, as sp/view.h says; index: why of the operation.  What is
+/* How many processes of that pool this unit starts, and starts again.  Only grows. */
+void sp_node_want(struct sp_node *n, uint8_t pool, uint32_t count, uint64_t now_ns);
+/* SP_OP_FACT, _CLAIM, _POOL, _ROLES, as sp/view.h says; index: why of the operation.  What is
  * asked in one turn is agreed on together.  false: SP_ASKS_MAX are under way. */
 bool sp_node_ask(struct sp_node *n, enum sp_op_kind kind, uint8_t index, uint32_t a, uint32_t b,
 		 uint64_t now_ns);

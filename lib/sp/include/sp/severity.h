@@ -47,6 +47,13 @@ struct sp_measures {
 	uint32_t within_s; /* of stop-after */
 };
 
+/* No spare is left for a role, and none is started in its place. */
+enum sp_none_left {
+	SP_NONE_LEFT_WAIT,
+	SP_NONE_LEFT_STOP,  /* all */
+	SP_NONE_LEFT_SHRINK /* the others go on without it; the last one ends all */
+};
+
 struct sp_severity {
 	struct sp_measures of[SP_FAULT_COUNT];
 };

@@ -10,6 +10,8 @@
  *
  * Pools    Slots are of kinds: a slot plays roles of its own pool only, as its program is another.
  *	    A pool may be off: nothing of it runs, and its roles wait until it is on.
+ *	    A role of pool SP_POOL_LATER is nobody's yet: SP_OP_ROLES gives it a pool.
+ * Gone	    A role may be given up for good, when no spare is left: the others go on without it.
  * Ready    A slot has said that it can be reached.
  * Facts    are numbers that somebody else gives a meaning; all agree on them as on the rest.
  * Changes  are bytes that the master of the cluster writes and the voters agree on; applying one
@@ -19,7 +21,8 @@
  *	    and go with clocks of their own, so it may run late, never early.
  * Memory   the caller's: sp_view_footprint() bytes.
  * Limits   SP_ROLES_MAX, SP_SLOTS_MAX, SP_UNITS_MAX, SP_POOLS_MAX, SP_FACTS_MAX; slots are never
- *freed, so slots_max bounds the deaths a run survives. Threads  one owner. */
+ *	    freed, so slots_max bounds the deaths a run survives.
+ * Threads  one owner. */
 #ifndef SP_VIEW_H
 #define SP_VIEW_H
 
@@ -34,6 +37,7 @@
 #define SP_FAULTS_MAX 16u
 #define SP_POOLS_MAX  64u
 #define SP_FACTS_MAX  256u
+#define SP_POOL_LATER (SP_POOLS_MAX - 1u) /* of roles that are kept for later; it stays off */
 
 enum sp_slot_state { SP_SLOT_SPARE, SP_SLOT_ROLE, SP_SLOT_DEAD };
 
@@ -92,6 +96,7 @@ struct sp_view {
 	uint64_t fault_ms[SP_FAULTS_MAX]; /* of the last ones, by faults % SP_FAULTS_MAX */
 	uint64_t off;			  /* bits of pools */
 	uint32_t *role;			  /* -> slot; SP_NONE: nobody plays it */
+	bool *gone;			  /* [l.roles] nobody ever will */
 	struct sp_slot *slot;
 	struct sp_unit_state *unit;
 	struct sp_fact *fact; /* [l.facts] */
@@ -127,7 +132,9 @@ enum sp_op_kind {
 	SP_OP_READY,	/* slot a */
 	SP_OP_POOL,	/* pool a is on, b: or off; its slots are dead before */
 	SP_OP_FACT,	/* fact number why is a, b */
-	SP_OP_CLAIM	/* ... if it was 0, 0 */
+	SP_OP_CLAIM,	/* ... if it was 0, 0 */
+	SP_OP_GONE,	/* role a, which nobody plays */
+	SP_OP_ROLES	/* roles a .. a + b - 1, of SP_POOL_LATER before, are of pool why */
 };
 
 struct sp_op {

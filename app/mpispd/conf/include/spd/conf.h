@@ -22,11 +22,9 @@
 
 #define SPD_WHY		 512u
 #define SPD_PORT	 7820u
-#define SPD_CLUSTERS_MAX 32u
+#define SPD_CLUSTERS_MAX 31u /* two pools each, and SP_POOL_LATER */
 #define SPD_UNITS_MAX	 256u /* of all clusters */
 #define SPD_WORDS_MAX	 64u
-
-enum spd_no_spare { SPD_NO_SPARE_WAIT, SPD_NO_SPARE_STOP };
 
 struct spd_unit {
 	char name[SP_NAME_MAX];
@@ -55,7 +53,8 @@ struct spd_conf {
 	uint32_t voters;	/* of each cluster, at most */
 	uint32_t beat_ms, missed, hang_s, restart_ms;
 	struct sp_severity severity;
-	enum spd_no_spare no_spare;
+	enum sp_none_left none_left;
+	bool refill;
 	uint32_t frame_max, room, ahead, stall_ms, missing_ms; /* of a pipeline: spx/spx.h */
 	uint32_t nunits, nclusters, nchains;
 	struct spd_unit unit[SPD_UNITS_MAX];

@@ -13,16 +13,20 @@
  *	LEFT   MPI_Finalize is over	  --->
  *
  * Spare    EPOCH says in `mine` which role this process has; a spare has SP_CLIENT_NONE and waits
- *in MPI_Init for an EPOCH that gives it one. Epochs   A new EPOCH ends the one before: nobody may
- *act in that any more.  The process leaves what it is in, closes what it has open to others, and
- *sends its CARD for the new epoch. When it has the cards of all ranks of the epoch nobody of them
- *is in an older one.  A CARD may come before its EPOCH.  Ranks and sizes never change. Roles    0
- *.. compute - 1 are the ranks of MPI_COMM_WORLD, those behind them I/O processes: first those named
- *by "in" of the configuration, then those by "out". Stop     When a daemon may not act (no lease)
- *it stops its processes (SIGSTOP).  END: all is over. Bytes    big-endian: u8 version, u8 type, u16
- *0, then as SP_CLIENT_TYPES says. Errors   sp_client_read() refuses what is malformed; texts are
- *cut at their room. Limits   SP_CLIENT_MAX bytes a message, SP_CARD_MAX a card. Threads  pure
- *functions. */
+ *	    in MPI_Init for an EPOCH that gives it one.
+ * Epochs   A new EPOCH ends the one before: nobody may act in that any more.  The process leaves
+ *	    what it is in, closes what it has open to others, and sends its CARD for the new
+ *	    epoch.  When it has the cards of all ranks of the epoch nobody of them is in an older
+ *	    one.  A CARD may come before its EPOCH.
+ * Roles    0 .. compute - 1 are the ranks of MPI_COMM_WORLD, those behind them I/O processes:
+ *	    first those named by "in" of the configuration, then those by "out".  They never
+ *	    change, but for SP_CLIENT_GONE: then MPI_COMM_WORLD has the others, in their order.
+ * Stop     When a daemon may not act (no lease) it stops its processes (SIGSTOP).  END: all is
+ *	    over.
+ * Bytes    big-endian: u8 version, u8 type, u16 0, then as SP_CLIENT_TYPES says.
+ * Errors   sp_client_read() refuses what is malformed; texts are cut at their room.
+ * Limits   SP_CLIENT_MAX bytes a message, SP_CARD_MAX a card.
+ * Threads  pure functions. */
 #ifndef SP_CLIENT_H
 #define SP_CLIENT_H
 
@@ -34,6 +38,7 @@
 #define SP_CLIENT_VERSION   1u
 #define SP_CLIENT_MAX	    131072u
 #define SP_CLIENT_NONE	    UINT32_MAX /* no role, no slot: SP_NONE of sp/view.h */
+#define SP_CLIENT_GONE	    (UINT32_MAX - 1) /* of a role: the others go on without it */
 #define SP_CLIENT_ROLES_MAX 4096u
 #define SP_CARD_MAX	    256u
 #define SP_NAME_MAX	    64u	 /* of clusters and units, with the NUL */
@@ -78,7 +83,7 @@ const char *sp_in_flight_name(unsigned mode);
 enum sp_in_flight sp_in_flight_of(const char *name);
 
 struct sp_role {
-	uint32_t slot;	    /* SP_CLIENT_NONE: nobody plays it now */
+	uint32_t slot;	    /* SP_CLIENT_NONE: nobody plays it now; SP_CLIENT_GONE: nor will */
 	uint32_t takeovers; /* how often it was taken over */
 	uint16_t unit;	    /* number of the node, in its cluster */
 	uint32_t ip;	    /* of the node, IPv4 */
