@@ -230,6 +230,11 @@ parse_body(struct base_reader *r, struct raft_message *m, uint64_t term)
 		return parse_vote(r, m, term);
 	case RAFT_IO_REQUEST_VOTE_RESULT: {
 		uint8_t granted = base_read_u8(r), pre = base_read_u8(r);
+#ifdef RAFT_VERSION_NUMBER
+		/* libraft 0.22 counts a vote of version 1, which does not tell the two apart, as
+		 * one for this term even if it was a pre-vote. */
+		m->request_vote_result.version = 2;
+#endif
 		m->request_vote_result.term = term;
 		m->request_vote_result.vote_granted = granted;
 		m->request_vote_result.pre_vote = TO_RAFT_TRIBOOL(pre);

@@ -14,6 +14,16 @@
 
 #include <raft.h>
 
+#ifdef RAFT_VERSION_NUMBER /* since 0.22 (Debian 13): other names, and a bool of two values */
+#define RAFT_IO_APPEND_ENTRIES	      RAFT_APPEND_ENTRIES
+#define RAFT_IO_APPEND_ENTRIES_RESULT RAFT_APPEND_ENTRIES_RESULT
+#define RAFT_IO_REQUEST_VOTE	      RAFT_REQUEST_VOTE
+#define RAFT_IO_REQUEST_VOTE_RESULT   RAFT_REQUEST_VOTE_RESULT
+#define RAFT_IO_INSTALL_SNAPSHOT      RAFT_INSTALL_SNAPSHOT
+#define raft_tribool_true	      true
+#define TO_RAFT_TRIBOOL(b)	      ((b) != 0)
+#endif
+
 /* An entry of the log, by its own memory. */
 struct quorum_entry {
 	uint64_t term;

@@ -63,8 +63,37 @@ copy_snapshot(struct quorum *q)
 	return s;
 }
 
-void
-quorum_flush(struct quorum *q)
+/* libraft 0.22 puts requests that have ended into a list, and leaves calling back to its I/O.  Its
+ * function for that is not exported; the list and what is in it are in raft.h. */
+static bool
+end_request(struct quorum *q)
+{
+#ifdef RAFT_VERSION_NUMBER
+	void **head = q->raft.legacy.requests, **at = head[0]; /* next, previous */
+
+	if (at == head)
+		return false;
+	void **next = at[0], **previous = at[1];
+	previous[0] = next;
+	next[1] = previous;
+	struct raft_barrier *b = (void *)((char *)at - offsetof(struct raft_barrier, queue));
+	struct raft_apply *a = (void *)((char *)at - offsetof(struct raft_apply, queue));
+	if (b->type == RAFT_BARRIER) {
+		b->cb(b, b->status);
+	} else {
+		BASE_ASSERT(b->type == RAFT_COMMAND); /* nothing else is asked for here */
+		a->cb(a, a->status, a->result);
+	}
+	return true;
+#else
+	(void)q;
+	return false;
+#endif
+}
+
+/* Calls back what is in the array when it begins, and what comes to it then. */
+static void
+end_operations(struct quorum *q)
 {
 	for (size_t i = 0; i < q->ndone; i++) {
 		struct quorum_done d = q->done[i]; /* the array may move */
@@ -80,6 +109,14 @@ quorum_flush(struct quorum *q)
 		}
 	}
 	q->ndone = 0;
+}
+
+void
+quorum_flush(struct quorum *q)
+{
+	do
+		end_operations(q);
+	while (end_request(q));
 }
 
 /* --- the journal ----------------------------------------------------------- */
@@ -175,6 +212,9 @@ io_truncate(struct raft_io *io, raft_index index)
 {
 	struct quorum *q = quorum_of(io);
 
+	/* libraft 0.22 says so before each append. */
+	if (index >= quorum_image_end(&q->image))
+		return 0;
 	quorum_image_truncate(&q->image, index);
 	q->out.len = 0;
 	return write_records(q, quorum_record_truncate(&q->out, index));

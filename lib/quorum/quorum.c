@@ -147,6 +147,9 @@ start_raft(struct quorum *q, bool empty)
 	raft_set_snapshot_threshold(&q->raft, q->conf.snapshot_every);
 	raft_set_snapshot_trailing(&q->raft, q->conf.snapshot_every / 2 + 1);
 	raft_set_pre_vote(&q->raft, true);
+#ifdef RAFT_VERSION_NUMBER
+	raft_set_capacity_threshold(&q->raft, 0); /* frames do not say what a disk has left */
+#endif
 	return raft_start(&q->raft) == 0;
 }
 
