@@ -129,6 +129,19 @@ succeeded $? "the last file is what runs"
 ctl afe0 reload --check >"$TB_DIR/said" && grep -q 'nothing is different' "$TB_DIR/said"
 succeeded $? "--check: nothing is different"
 
+# ---- how paths are, of one that is up, too -----------------------------------------------------
+cp "$(conf afe0)" "$TB_DIR/good"
+sed -i -e '0,/{/s//{ "suci": { "global_cc": "bbr", "keepalive_ms": 500, "credit": 300 },/' "$(conf afe0)"
+ctl afe0 reload >"$TB_DIR/said"
+grep -q 'suci.global_cc: cubic -> bbr$' "$TB_DIR/said" && grep -q 'suci.credit: .*needs a restart' "$TB_DIR/said"
+succeeded $? "settings of paths are taken over, their credit needs a restart"
+used=$(ctl afe0 paths --kind trunk --json | sed -n 's/.*"cc": "\([a-z]*\)".*/\1/p' | sort -u)
+verdict "the trunk that is up has another congestion control" "$([ "$used" = bbr ] || echo "it has $used")"
+cp "$TB_DIR/good" "$(conf afe0)"
+ctl afe0 reload >/dev/null
+used=$(ctl afe0 paths --kind trunk --json | sed -n 's/.*"cc": "\([a-z]*\)".*/\1/p' | sort -u)
+verdict "and back" "$([ "$used" = cubic ] || echo "it has $used")"
+
 # ---- what needs a restart, what is wrong ------------------------------------------------------
 cp "$(conf afe0)" "$TB_DIR/good"
 sed -i -e 's/"log_level": "[a-z]*"/"log_level": "warning"/' -e 's/"hugepages"/"extra": ["--no-pci"], &/' "$(conf afe0)"

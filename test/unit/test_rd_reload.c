@@ -49,6 +49,8 @@ difference(void **state)
 		{"\"drain_ms\": 7,", "", "drain_ms", true, "7", "5000"},
 		{"\"eal\": { \"lcores\": \"0-2\" },",
 		 "\"eal\": { \"lcores\": \"0-2\" }, \"workers\": 2,", "workers", false, "1", "2"},
+		{"", "\"suci\": { \"global_cc\": \"bbr\" },", "suci.global_cc", true, "cubic", "bbr"},
+		{"", "\"suci\": { \"credit\": 9 },", "suci.credit", false, "0", "9"},
 		{"", "\"telemetry\": false,", "telemetry", false, "true", "false"},
 		{"", "\"eal\": { \"extra\": [\"-x\"] },", "eal.extra", false, "a list of 0",
 		 "a list of 1"},
@@ -146,7 +148,7 @@ reloadable_keys(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
 		n += rd_conf_reloads(&rd_conf_keys[i]);
-	assert_int_equal(n, 15);
+	assert_int_equal(n, 26);
 	assert_true(rd_conf_keys_count <= RD_CHANGES_MAX);
 }
 

@@ -82,6 +82,53 @@ while_opening(void **state)
 	}
 }
 
+/* Other settings: of a path that is up only what needs no new begin; one with a liveness of its
+ * own keeps it; the next path has all.  What is out of range changes nothing. */
+static void
+retuned(void **state)
+{
+	(void)state;
+	struct world *w = world_up(3);
+	struct suci_config c = w->conf[0];
+	struct suci_path_info info;
+	c.cc = SUCI_CC_BBR;
+	c.initial_window = 77;
+	c.liveness_ns = 200 * BASE_MS_NS;
+	c.keepalive_ns = 20 * BASE_MS_NS;
+	c.fixed_rate_bps = UINT64_MAX;
+	assert_int_equal(suci_retune(w->l.ep[0], &c, w->l.now_ns), SUCI_ERR_INVAL);
+	c.fixed_rate_bps = 0;
+	assert_int_equal(suci_retune(w->l.ep[0], &c, w->l.now_ns), 0);
+	assert_true(suci_path_info(w->l.ep[0], w->s[0].path, &info));
+	assert_int_not_equal(info.cc, SUCI_CC_BBR);
+	/* Its keepalives come more often now, and end it sooner. */
+	uint64_t before = w->l.sent[0];
+	run_ms(w, 1000);
+	assert_true(w->l.sent[0] - before >= 40);
+	w->l.cut = true;
+	run_ms(w, 1500);
+	assert_int_equal(w->s[0].downs, 1);
+	assert_int_equal(w->s[0].why, SUCI_DOWN_SILENT);
+	w->l.cut = false;
+	run_ms(w, 20000);
+	open_from(w, 0);
+	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
+	assert_true(suci_path_info(w->l.ep[0], w->s[0].path, &info));
+	assert_int_equal(info.cc, SUCI_CC_BBR);
+	assert_int_equal(info.cwnd, 77);
+	/* Its own, and it stays that. */
+	assert_int_equal(suci_path_set_liveness(w->l.ep[0], w->s[0].path, 0, 0), 0);
+	c.keepalive_ns = 10 * BASE_MS_NS;
+	assert_int_equal(suci_retune(w->l.ep[0], &c, w->l.now_ns), 0);
+	run_ms(w, 100);
+	before = w->l.sent[0];
+	w->l.cut = true;
+	run_ms(w, 1500);
+	assert_int_equal(w->l.sent[0], before);
+	assert_int_equal(w->s[0].downs, 1);
+	world_free(w);
+}
+
 /* A site whose line is taken away loses its path, whoever opened it, and gets none anew. */
 static void
 shut_out(void **state)
@@ -145,6 +192,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rotation),
 		cmocka_unit_test(while_opening),
+		cmocka_unit_test(retuned),
 		cmocka_unit_test(shut_out),
 		cmocka_unit_test(refusals),
 	};

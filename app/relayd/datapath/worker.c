@@ -30,28 +30,6 @@
  * they come one at a time. */
 #define TAP_ALERT_NS (500 * BASE_US_NS)
 
-_Static_assert(RD_CC_FIXED == (int)SUCI_CC_FIXED && RD_CC_CUBIC == (int)SUCI_CC_CUBIC &&
-		       RD_CC_BBR == (int)SUCI_CC_BBR,
-	       "the configuration's numbers are the endpoint's");
-
-/* New trunks get their own congestion control: not in path_up, where the endpoint
- * must not be called. */
-static void
-set_trunk_cc(struct rd_worker *w)
-{
-	const struct rd_conf *conf = w->conf;
-	for (uint32_t i = 0; i < w->nfresh; i++) {
-		bool light = w->fresh[i].light;
-		uint32_t cc = light ? conf->optical.cc : conf->suci.global_cc;
-		uint64_t mbps = light ? conf->optical.rate_mbps : conf->suci.global_rate_mbps;
-		uint32_t window = light ? conf->optical.window : conf->suci.global_window;
-		bool fixed = cc == RD_CC_FIXED;
-		(void)suci_path_set_cc(w->ep, w->fresh[i].path, (enum suci_cc_kind)cc,
-				       fixed ? mbps * 125000 : 0, fixed ? window : 0);
-	}
-	w->nfresh = 0;
-}
-
 /* ---- receive ----------------------------------------------------------------- */
 
 /* An address of IPv4, or the number of an IPv6 next hop. */
@@ -554,6 +532,9 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_KEYS:
 			take_keys(w, mail);
 			break;
+		case RD_MAIL_SUCI:
+			mail->result = rd_worker_retune(w, mail->tool);
+			break;
 		case RD_MAIL_NOTE:
 			mail->result = relay_core_note(w->core, mail->note.label_base,
 						       mail->note.rank, mail->note.bytes->bytes,
@@ -592,7 +573,7 @@ suspect_silent(struct rd_worker *w)
 {
 	uint32_t paths = w->conf->limits.paths, n = paths / 8 + 64;
 	uint64_t silence_ns =
-		(w->conf->suci.keepalive_ms + w->conf->suci.liveness_ms / 8) * (uint64_t)BASE_MS_NS;
+		(w->suci.keepalive_ms + w->suci.liveness_ms / 8) * (uint64_t)BASE_MS_NS;
 	struct suci_path_info p;
 	w->suspect_ns = base_add_ns(w->now_ns, SUSPECT_NS);
 	for (n = n < paths ? n : paths; n > 0; n--, w->suspect_at++) {
@@ -653,7 +634,7 @@ turn(struct rd_worker *w)
 		work += from_gateway(w);
 	work += read_mail(w);
 	if (w->nfresh)
-		set_trunk_cc(w);
+		rd_worker_fresh_cc(w);
 	timers(w);
 	work += transmit_burst(w);
 	rd_custody_flush(w);

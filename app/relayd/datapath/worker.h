@@ -56,6 +56,7 @@ struct rd_worker_counters {
 struct rd_worker {
 	const struct rd_conf *conf;
 	const struct rd_keys *keys; /* control's; set before init, then by mail */
+	struct rd_conf_suci suci;   /* conf's, then by mail */
 	uint32_t index, nworkers;   /* of the relay's workers */
 	unsigned lcore;
 	int socket;		/* NUMA node of the lcore, and of all its memory */

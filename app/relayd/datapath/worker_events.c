@@ -69,8 +69,8 @@ core_path_up(void *user, uint32_t path, const struct suci_addr *peer, const char
 {
 	struct rd_worker *w = user;
 	bool light = peer->leg >= RELAY_LEG_LIGHT;
-	uint32_t cc = light ? w->conf->optical.cc : w->conf->suci.global_cc;
-	bool differs = cc != w->conf->suci.private_cc || cc == RD_CC_FIXED;
+	uint32_t cc = light ? w->conf->optical.cc : w->suci.global_cc;
+	bool differs = cc != w->suci.private_cc || cc == RD_CC_FIXED;
 	if (differs && peer->leg != RELAY_LEG_PRIVATE && w->nfresh < RD_FRESH_MAX) {
 		w->fresh[w->nfresh].path = path;
 		w->fresh[w->nfresh++].light = light;

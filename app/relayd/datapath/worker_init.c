@@ -236,21 +236,13 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 				/* All of it: known to pass, until it does not. */
 				[RELAY_LEG_GLOBAL] = start ? start : global,
 			},
-		.ecn = conf->suci.global_ecn,
-		.migrate = conf->suci.global_migrate,
 		.burst_packets = RD_PACED_BURST,
-		.cc = (enum suci_cc_kind)conf->suci.private_cc,
-		.fixed_window = conf->suci.private_window,
-		.initial_window = conf->suci.initial_window,
 		.credit = conf->limits.window,
 		.credit_total = credit_total(w),
-		.ack_delay_ns = conf->suci.ack_delay_us * BASE_US_NS,
-		.liveness_ns = conf->suci.liveness_ms * BASE_MS_NS,
-		.keepalive_ns = conf->suci.keepalive_ms * BASE_MS_NS,
-		.handshake_ns = conf->suci.handshake_ms * BASE_MS_NS,
 		.ops = relay_ops(),
 		.user = w->core,
 	};
+	rd_worker_tuning(&w->suci, &sc);
 	if (getrandom(sc.cookie_secret, sizeof sc.cookie_secret, 0) < 0 ||
 	    getrandom(sc.seal.seed, sizeof sc.seal.seed, 0) < 0 ||
 	    getrandom(&sc.seed, sizeof sc.seed, 0) < 0 ||
@@ -340,6 +332,7 @@ rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbo
 	       size_t err_max)
 {
 	w->conf = conf;
+	w->suci = conf->suci;
 	w->box = box;
 	w->idle.mode = (enum rd_idle_mode)conf->idle;
 	rte_mempool_mem_iter(w->pool, chunk_range, w);

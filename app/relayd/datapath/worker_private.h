@@ -16,4 +16,13 @@ void rd_worker_to_kernel(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 struct rd_event *rd_worker_event(struct rd_worker *w, bool important);
 void rd_worker_post(struct rd_worker *w, struct rd_event *e);
 
+/* ---- worker_paths.c */
+/* New trunks and light paths get their own congestion control: not in path_up, where the endpoint
+ * must not be called. */
+void rd_worker_fresh_cc(struct rd_worker *w);
+/* What of the endpoint's configuration a reload may change. */
+void rd_worker_tuning(const struct rd_conf_suci *s, struct suci_config *out);
+/* Other settings; 0, or RELAY_ERR_INVAL and nothing is changed. */
+int rd_worker_retune(struct rd_worker *w, const struct rd_conf_suci *s);
+
 #endif

@@ -55,6 +55,7 @@ enum rd_mail_type {
 	RD_MAIL_SNIFF,	    /* tool, struct rd_sniffer, or NULL: worker */
 	RD_MAIL_IDLE,	    /* idle, enum rd_idle_mode: worker */
 	RD_MAIL_KEYS,	    /* tool, const struct rd_keys, until the next one: worker */
+	RD_MAIL_SUCI,	    /* tool, const struct rd_conf_suci, copied: worker */
 	RD_MAIL_TURN,	    /* worker: its loop turns, says the answer */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };

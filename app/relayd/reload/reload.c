@@ -184,6 +184,18 @@ apply_trunks(struct rd_reload *r)
 }
 
 static void
+apply_suci(struct rd_reload *r)
+{
+	for (uint32_t i = 0; i < r->changes.count; i++) {
+		const struct rd_change *c = &r->changes.change[i];
+		if (!c->now || strncmp(c->key->path, "suci.", 5) != 0)
+			continue;
+		tell_workers(r, RD_MAIL_SUCI, &r->conf->suci, 0);
+		return;
+	}
+}
+
+static void
 apply_settings(struct rd_reload *r)
 {
 	const struct rd_conf *conf = r->conf;
@@ -213,6 +225,7 @@ rd_reload_apply(struct rd_reload *r, void (*done)(void *user), void *user)
 	apply_settings(r);
 	apply_impi(r);
 	apply_trunks(r);
+	apply_suci(r);
 	apply_keys(r);
 	forget_next(r);
 	if (!r->mails)

@@ -143,11 +143,11 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	if (!ep->conf.credit)
 		ep->conf.credit = l->window_max;
 	if (!ep->conf.ack_delay_ns)
-		ep->conf.ack_delay_ns = BASE_MS_NS;
+		ep->conf.ack_delay_ns = SUCI_ACK_DELAY_NS;
 	if (!ep->conf.ack_every)
 		ep->conf.ack_every = 8;
 	if (!ep->conf.handshake_ns)
-		ep->conf.handshake_ns = 10 * BASE_S_NS;
+		ep->conf.handshake_ns = SUCI_HANDSHAKE_NS;
 	/* Tags must not repeat when a run repeats the seed of another. */
 	uint64_t seeds[2] = {conf->seed, conf->incarnation};
 	ep->prng = base_prng_seed(base_siphash(conf->cookie_secret, seeds, sizeof seeds));

@@ -54,6 +54,9 @@
 #define FORMER_MAX  1024u	     /* ended paths remembered */
 #define FORMER_NS   (16 * BASE_S_NS) /* as long as their cookies may live */
 #define SUCI_FAR_NS BASE_MS_NS
+/* Where suci_config has 0. */
+#define SUCI_ACK_DELAY_NS BASE_MS_NS
+#define SUCI_HANDSHAKE_NS (10 * BASE_S_NS)
 /* Unit of the round trip in an OPEN. */
 #define SUCI_HS_RTT_UNIT_NS 16000
 

@@ -89,6 +89,17 @@ struct rd_conf_relay {
 	uint32_t workers;     /* as written 0: as many as ours */
 };
 
+/* How paths are; a worker has its own, which a reload replaces. */
+struct rd_conf_suci {
+	uint32_t liveness_ms, keepalive_ms, handshake_ms, ack_delay_us;
+	uint32_t credit;
+	uint32_t private_cc, global_cc; /* enum rd_cc */
+	uint32_t initial_window, private_window, global_window;
+	uint32_t global_rate_mbps;
+	uint32_t global_mtu_start;
+	bool global_ecn, global_migrate;
+};
+
 struct rd_conf {
 	struct {
 		char name[32];
@@ -153,15 +164,7 @@ struct rd_conf {
 	struct {
 		uint32_t max, per_process, importers, imports, asks_per_s, lost_s;
 	} doors;
-	struct {
-		uint32_t liveness_ms, keepalive_ms, handshake_ms, ack_delay_us;
-		uint32_t credit;
-		uint32_t private_cc, global_cc; /* enum rd_cc */
-		uint32_t initial_window, private_window, global_window;
-		uint32_t global_rate_mbps;
-		uint32_t global_mtu_start;
-		bool global_ecn, global_migrate;
-	} suci;
+	struct rd_conf_suci suci;
 	struct {
 		uint32_t entries, pending, retry_ms, tries, expiry_s;
 		char mac[512]; /* "10.0.0.10=02:00:00:00:00:0a,..." */

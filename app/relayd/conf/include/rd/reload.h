@@ -8,7 +8,7 @@
  *     rd_conf_take(runs, merged)    only the fields of these keys are written
  *
  * The last one may be called while other threads read other fields: no thread but control's reads
- * those of keys that can be reloaded.
+ * those of keys that can be reloaded, or while it waits for the answer to a mail with them.
  *
  * Threads  no state of its own. */
 #ifndef RD_RELOAD_H

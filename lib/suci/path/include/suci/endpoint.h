@@ -444,6 +444,12 @@ int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
  * nothing is changed: bad keys, identities where there were none or the reverse, an endpoint that
  * seals nothing. */
 int suci_rekey(struct suci *ep, const struct suci_seal_conf *keys, uint64_t now_ns);
+/* Other settings from now on, of conf: ack_delay_ns and migrate for all paths; liveness_ns and
+ * keepalive_ns for those too that are up and have what was configured (suci_path_set_liveness());
+ * cc, fixed_rate_bps, fixed_window, initial_window, ecn and handshake_ns for paths that are opened
+ * or come up later: suci_path_set_cc() is for one that is up.  0; or INVAL, and nothing is changed:
+ * out of range. */
+int suci_retune(struct suci *ep, const struct suci_config *conf, uint64_t now_ns);
 /* Send an ack now if one is pending (leaving a progress loop). */
 void suci_flush_acks(struct suci *ep);
 /* Another ack_every, from the next packet on; 0 changes nothing. */
