@@ -17,7 +17,10 @@
 	X(WAITS, "a receive goes on waiting for a process that is lost")          \
 	X(HALF, "messages of a lost process stay, and are received")              \
 	X(PENDING, "a receive from any source does not say that one is lost")     \
-	X(EPOCH, "what an earlier epoch sent is kept for its receive")
+	X(EPOCH, "what an earlier epoch sent is kept for its receive")            \
+	X(STEPS_STAY, "a collective operation that breaks takes nothing back")    \
+	X(STEPS_EARLY, "a step does not wait for the last that it needs")         \
+	X(STEPS_MIXED, "messages to one peer are issued in any order")
 
 enum lmpi_bug {
 	LMPI_BUG_NONE,

@@ -22,6 +22,7 @@
 
 #include "coll/schedule.h"
 #include "comm.h"
+#include "mpi/steps.h"
 #include "op.h"
 #include "request.h"
 
@@ -38,18 +39,11 @@ struct lmpi_side {
 	char *packed;
 };
 
-struct lmpi_step_state;
+struct lmpi_step_wire;
 struct lmpi_owned;
 struct lmpi_coll_light;
 struct lmpi_plan;
 struct lmpi_plans;
-
-/* An error after which the steps that are left make no sense: others may never do theirs. */
-static inline bool
-lmpi_coll_breaks(int error)
-{
-	return error == LMPI_ERR_PROC_FAILED || error == LMPI_ERR_REVOKED;
-}
 
 struct lmpi_coll {
 	struct coll_args args;
@@ -74,23 +68,23 @@ struct lmpi_coll {
 	struct lmpi_owned *owned; /* memory that goes with the operation */
 	/* execution */
 	struct coll_schedule schedule;
-	struct lmpi_plan *plan;	       /* kept by comm, in use; NULL: the own one */
-	struct lmpi_step_state *state; /* [steps] */
-	uint32_t *dependents;	       /* who waits for step i: CSR */
-	uint32_t *ready;	       /* [steps] stack of steps that can start */
-	uint32_t ready_n, left;
-	bool draining;
-	bool broken; /* a process failed or the context was revoked: no step starts any more */
-	uint32_t under_way; /* messages that the engine has */
+	struct lmpi_plan *plan;	     /* kept by comm, in use; NULL: the own one */
+	struct lmpi_steps run;	     /* run.error: the result so far */
+	struct lmpi_step_wire *wire; /* [steps] */
 	struct lmpi_coll *next,
 		**at;	    /* of all that run, where a job survives deaths; at NULL: no */
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
-	int error;
 	struct lmpi_request *request;
 	/* coll_light.h: of this start, or NULL; memory for it; starts so far */
 	struct lmpi_coll_light *light, *light_kept;
 	uint32_t starts;
 };
+
+static inline struct lmpi_coll *
+lmpi_coll_of_run(struct lmpi_steps *run)
+{
+	return (struct lmpi_coll *)(void *)((char *)run - offsetof(struct lmpi_coll, run));
+}
 
 /* Memory freed with the operation; NULL: none (the caller fails the call). */
 void *lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The executor: steps start when what they depend on is complete, and when the
- * step before them in the same direction to the same peer has been issued. */
+/* Collective operations: their memory, and what the executor (mpi/steps.h) asks of this library. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,29 +149,10 @@ lmpi_coll_release(struct lmpi_coll *c)
 	}
 }
 
-/* ---- preparation */
-
 static int
 steps_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a collective operation");
-}
-
-int
-lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
-{
-	int rc;
-
-	if (c->args.remote != 0) { /* there is one way between two groups */
-		c->algorithm = NULL;
-		c->args.in_place &= c->args.role != COLL_IDLE; /* whatever it says there */
-	}
-	c->args.reversed = lmpi_coll_light_reverses(c);
-	rc = lmpi_plan_make(c, !persistent && lmpi_light == NULL);
-	if (rc)
-		return rc;
-	c->tmp = lmpi_coll_alloc(c, (int64_t)c->schedule.tmp_bytes, 1);
-	return c->tmp != NULL ? MPI_SUCCESS : steps_no_memory();
 }
 
 /* ---- execution */
@@ -180,7 +160,7 @@ lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
 static void
 deliver_steps(struct lmpi_coll *c)
 {
-	if (c->error != MPI_SUCCESS)
+	if (c->run.error != MPI_SUCCESS)
 		return;
 	if (c->has_out)
 		lmpi_side_unpack(&c->out);
@@ -211,8 +191,9 @@ unlist_running(struct lmpi_coll *c)
 }
 
 static void
-steps_all_done(struct lmpi_coll *c)
+complete_coll(struct lmpi_steps *run)
 {
+	struct lmpi_coll *c = lmpi_coll_of_run(run);
 	struct lmpi_request *r = c->request;
 
 	if (c->at != NULL)
@@ -220,25 +201,8 @@ steps_all_done(struct lmpi_coll *c)
 	if (c->light != NULL)
 		lmpi_coll_light_end(c);
 	deliver_steps(c);
-	r->e.error = c->error;
+	r->e.error = c->run.error;
 	lmpi_request_complete(r); /* may free c */
-}
-
-static void
-make_steps_ready(struct lmpi_coll *c, uint32_t i)
-{
-	if (--c->state[i].waits == 0)
-		c->ready[c->ready_n++] = i;
-}
-
-static void
-step_complete(struct lmpi_coll *c, uint32_t i)
-{
-	const struct lmpi_step_state *st = &c->state[i];
-
-	for (uint32_t k = 0; k < st->dependents_n; k++)
-		make_steps_ready(c, c->dependents[st->dependents_first + k]);
-	c->left--;
 }
 
 /* Errors with a text of their own, in all calls so far. */
@@ -247,43 +211,38 @@ static uint64_t explained;
 static void
 note_error(struct lmpi_coll *c, int rc)
 {
-	if (rc != MPI_SUCCESS && c->error == MPI_SUCCESS) {
-		c->error = rc;
+	if (rc != MPI_SUCCESS && c->run.error == MPI_SUCCESS) {
+		c->run.error = rc;
 		explained++;
 	}
 }
 
-static void drain_steps(struct lmpi_coll *c);
-
 static void
-light_done(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
+light_done(struct lmpi_coll *c, const struct coll_step *s, uint32_t i)
 {
 	if (s->kind == COLL_STEP_RECV)
 		lmpi_coll_light_arrived(c, s);
-	else if (st->gate.gate != NULL)
-		light_client_sent(lmpi_light, &st->gate);
+	else if (c->wire[i].gate.gate != NULL)
+		light_client_sent(lmpi_light, &c->wire[i].gate);
 }
 
 static void
 message_done(struct lmpi_req *e)
 {
-	struct lmpi_step_state *st = (struct lmpi_step_state *)(void *)e;
-	struct lmpi_coll *c = st->coll;
+	const struct lmpi_step *st = (struct lmpi_step *)(void *)e;
+	struct lmpi_coll *c = lmpi_coll_of_run(st->run);
 	const struct coll_step *s = &c->schedule.step[st->index];
+	const struct lmpi_wire *w = &c->wire[st->index].wire;
 
-	st->posted = false;
-	c->under_way--;
-	if (e->error != MPI_SUCCESS && c->error == MPI_SUCCESS)
-		c->error = e->error;
+	lmpi_step_returned(&c->run, st->index);
+	lmpi_steps_error(&c->run, e->error);
 	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS && !e->cancelled)
-		note_error(c, lmpi_impi_received(c, s, lmpi_coll_address(c, &s->into), &st->wire,
-						 e->bytes));
+		note_error(c,
+			   lmpi_impi_received(c, s, lmpi_coll_address(c, &s->into), w, e->bytes));
 	if (c->light != NULL)
-		light_done(c, s, st);
-	free(st->wire.copy);
-	step_complete(c, st->index);
-	if (!c->draining)
-		drain_steps(c);
+		light_done(c, s, st->index);
+	free(w->copy);
+	lmpi_step_arrived(&c->run, st->index);
 }
 
 /* Where the message of a step goes to or comes from. */
@@ -310,10 +269,11 @@ far_end(const struct lmpi_coll *c, uint32_t peer, struct lmpi_wire *w)
 }
 
 static void
-issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
+issue_message(struct lmpi_coll *c, const struct coll_step *s, uint32_t i)
 {
 	bool sends = s->kind == COLL_STEP_SEND;
-	struct lmpi_wire *w = &st->wire;
+	struct lmpi_step *st = &c->run.step[i];
+	struct lmpi_wire *w = &c->wire[i].wire;
 	int rc = lmpi_impi_wire(c, s, lmpi_coll_address(c, sends ? &s->from : &s->into), w);
 	struct far_end far = far_end(c, s->peer, w);
 
@@ -324,42 +284,42 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 		w->bytes = 0;
 	if (rc && !sends) {
 		if (c->light != NULL)
-			light_done(c, s, st);
+			light_done(c, s, i);
 		free(w->copy);
-		step_complete(c, st->index);
+		lmpi_step_done(&c->run, i);
 	} else if (sends && c->light == NULL &&
 		   lmpi_send_whole(w->at, w->bytes, far.world, c->comm->rank, w->tag, w->cid)) {
 		free(w->copy);
-		step_complete(c, st->index);
+		lmpi_step_done(&c->run, i);
 	} else {
 		memset(&st->e, 0, sizeof(st->e));
 		st->e.on_done = message_done;
-		st->posted = true;
-		c->under_way++;
+		lmpi_step_posted(&c->run, i);
 		if (sends)
 			lmpi_isend(&st->e, w->at, w->bytes, far.world, c->comm->rank, w->tag,
 				   w->cid,
-				   c->light != NULL && st->gate.gate ? LMPI_WHOLE : LMPI_STANDARD);
+				   c->light != NULL && c->wire[i].gate.gate ? LMPI_WHOLE
+									    : LMPI_STANDARD);
 		else
 			lmpi_irecv(&st->e, w->at, w->bytes, far.rank, w->tag, w->cid);
 	}
-	if (st->next_same != LMPI_NO_STEP)
-		make_steps_ready(c, st->next_same);
+	lmpi_step_issued(&c->run, i);
 }
 
 /* A message that had to ask may go. */
 static void
 let_go_steps(struct light_wait *w)
 {
-	struct lmpi_step_state *st =
-		(struct lmpi_step_state *)(void *)((char *)w -
-						   offsetof(struct lmpi_step_state, gate));
-	struct lmpi_coll *c = st->coll;
+	const struct lmpi_step_wire *wire =
+		(struct lmpi_step_wire *)(void *)((char *)w -
+						  offsetof(struct lmpi_step_wire, gate));
+	struct lmpi_steps *run = wire->step->run;
+	struct lmpi_coll *c = lmpi_coll_of_run(run);
+	uint32_t i = wire->step->index;
 
-	c->draining =
-		true; /* it may be done at once, and the call with it: not before drain_steps() */
-	issue_message(c, &c->schedule.step[st->index], st);
-	drain_steps(c);
+	run->draining = true; /* it may be done at once, and the call with it: not before the end */
+	issue_message(c, &c->schedule.step[i], i);
+	lmpi_steps_drain(run);
 }
 
 void
@@ -373,61 +333,61 @@ lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s)
 					  (int64_t)(s->from.len / c->args.elem), s->left);
 	else if (s->from.len != 0)
 		base_copy(into, from, s->from.len);
-	if (rc && c->error == MPI_SUCCESS)
-		c->error = rc;
+	lmpi_steps_error(&c->run, rc);
 }
 
 static void
-issue_steps(struct lmpi_coll *c, uint32_t i)
+issue_steps(struct lmpi_steps *run, uint32_t i)
 {
+	struct lmpi_coll *c = lmpi_coll_of_run(run);
 	const struct coll_step *s = &c->schedule.step[i];
 
 	switch (s->kind) {
 	case COLL_STEP_SEND:
-		c->state[i].gate.go = let_go_steps;
-		if (c->light != NULL && lmpi_coll_light_holds(c, i, &c->state[i].gate))
+		c->wire[i].gate.go = let_go_steps;
+		if (c->light != NULL && lmpi_coll_light_holds(c, i, &c->wire[i].gate))
 			return;
 		/* fall through */
 	case COLL_STEP_RECV:
-		issue_message(c, s, &c->state[i]);
+		issue_message(c, s, i);
 		return;
 	case COLL_STEP_REDUCE:
 	case COLL_STEP_COPY:
 		lmpi_coll_compute(c, s);
 		break;
 	}
-	step_complete(c, i);
+	lmpi_step_done(run, i);
 }
 
-/* What the engine has is taken back, or ends when its peer answers. */
 static void
-end_schedule(struct lmpi_coll *c)
+take_back_message(struct lmpi_steps *run, uint32_t i)
 {
-	c->broken = true;
-	for (uint32_t i = 0; i < c->schedule.steps; i++) {
-		struct lmpi_step_state *st = &c->state[i];
-		if (!st->posted)
-			continue;
-		if (c->schedule.step[i].kind == COLL_STEP_RECV)
-			(void)lmpi_cancel_recv(&st->e);
-		else
-			lmpi_cancel_send(&st->e);
+	if (run->schedule->step[i].kind == COLL_STEP_RECV)
+		(void)lmpi_cancel_recv(&run->step[i].e);
+	else
+		lmpi_cancel_send(&run->step[i].e);
+}
+
+static const struct lmpi_steps_ops step_ops = {
+	.issue = issue_steps, .take_back = take_back_message, .over = complete_coll};
+
+int
+lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
+{
+	int rc;
+
+	if (c->args.remote != 0) { /* there is one way between two groups */
+		c->algorithm = NULL;
+		c->args.in_place &= c->args.role != COLL_IDLE; /* whatever it says there */
 	}
-}
-
-/* Start whatever can start; messages that complete at once only add to the
- * stack, so the depth of recursion stays bounded. */
-static void
-drain_steps(struct lmpi_coll *c)
-{
-	c->draining = true;
-	while (c->ready_n > 0 && !c->broken)
-		issue_steps(c, c->ready[--c->ready_n]);
-	if (lmpi_coll_breaks(c->error) && !c->broken)
-		end_schedule(c);
-	c->draining = false;
-	if (c->broken ? c->under_way == 0 : c->left == 0)
-		steps_all_done(c);
+	c->args.reversed = lmpi_coll_light_reverses(c);
+	rc = lmpi_plan_make(c, !persistent && lmpi_light == NULL);
+	if (rc)
+		return rc;
+	c->run.ops = &step_ops;
+	c->run.schedule = &c->schedule;
+	c->tmp = lmpi_coll_alloc(c, (int64_t)c->schedule.tmp_bytes, 1);
+	return c->tmp != NULL ? MPI_SUCCESS : steps_no_memory();
 }
 
 /* One at a time: what ends may start another. */
@@ -435,13 +395,11 @@ void
 lmpi_coll_lose(void)
 {
 	for (struct lmpi_coll *c = running; c != NULL;) {
-		if (c->comm->lost == 0 || c->error != MPI_SUCCESS) {
+		if (c->comm->lost == 0 || c->run.error != MPI_SUCCESS) {
 			c = c->next;
 			continue;
 		}
-		c->error = LMPI_ERR_PROC_FAILED;
-		if (!c->draining)
-			drain_steps(c);
+		lmpi_steps_fail(&c->run, LMPI_ERR_PROC_FAILED);
 		c = running;
 	}
 }
@@ -465,15 +423,8 @@ take_tags(struct lmpi_coll *c)
 static void
 start_steps(struct lmpi_coll *c)
 {
-	uint32_t steps = c->schedule.steps;
-
-	c->error = c->comm->lost > 0 ? LMPI_ERR_PROC_FAILED : MPI_SUCCESS;
-	c->broken = false;
-	c->under_way = 0;
 	if (lmpi_survives())
 		list_running(c);
-	c->left = steps;
-	c->ready_n = 0;
 	memset(&c->request->e, 0, sizeof(c->request->e));
 	c->request->active = true;
 	if (lmpi_light != NULL)
@@ -481,13 +432,7 @@ start_steps(struct lmpi_coll *c)
 	c->starts++;
 	for (int i = 0; i < c->ins; i++)
 		lmpi_side_pack(&c->in[i]);
-	for (uint32_t i = 0; i < steps; i++)
-		c->state[i].waits = c->state[i].waits_all;
-	/* a stack: the first steps on top */
-	for (uint32_t i = steps; i-- > 0;)
-		if (c->state[i].waits == 0)
-			c->ready[c->ready_n++] = i;
-	drain_steps(c);
+	lmpi_steps_start(&c->run, c->comm->lost > 0 ? LMPI_ERR_PROC_FAILED : LMPI_OK);
 }
 
 static int
@@ -525,7 +470,7 @@ go_quick(struct lmpi_coll *c)
 		lmpi_side_pack(&c->in[i]);
 	lmpi_coll_run_quick(c);
 	deliver_steps(c);
-	rc = c->error;
+	rc = c->run.error;
 	lmpi_coll_release(c);
 	return end_blocking(rc, before);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plans: schedules with the lists the executor works on. */
+/* Plans: schedules with the lists the executor (mpi/steps.h) works on. */
 #include "plan.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ struct key {
 struct lmpi_plan {
 	struct key key;
 	struct coll_schedule schedule;
-	struct lmpi_step_state *state;
+	struct lmpi_step *step;
+	struct lmpi_step_wire *wire;
 	uint32_t *dependents, *ready;
 	bool busy;
 	_Alignas(64) char data[];
@@ -38,63 +39,28 @@ plan_no_memory(void)
 
 /* ---- making one */
 
-static uint32_t
-bit(uint32_t step)
-{
-	return step < LMPI_QUICK_STEPS ? 1u << step : 0;
-}
-
-/* Who waits for whom, turned round: lists of dependents per step. */
 static int
 link_steps(struct lmpi_coll *c)
 {
 	const struct coll_schedule *s = &c->schedule;
-	uint32_t at = 0, *last;
+	uint32_t *last;
 
-	c->state = lmpi_coll_alloc(c, s->steps, sizeof(*c->state));
-	c->ready = lmpi_coll_alloc(c, s->steps, sizeof(*c->ready));
-	c->dependents = lmpi_coll_alloc(c, s->deps, sizeof(*c->dependents));
+	c->run.step = lmpi_coll_alloc(c, s->steps, sizeof(*c->run.step));
+	c->wire = lmpi_coll_alloc(c, s->steps, sizeof(*c->wire));
+	c->run.ready = lmpi_coll_alloc(c, s->steps, sizeof(*c->run.ready));
+	c->run.dependents = lmpi_coll_alloc(c, s->deps, sizeof(*c->run.dependents));
 	last = malloc(2 * (size_t)s->size * sizeof(*last) + 1);
-	if (!c->state || !c->ready || !c->dependents || !last) {
+	if (!c->run.step || !c->wire || !c->run.ready || !c->run.dependents || !last) {
 		free(last);
 		return plan_no_memory();
 	}
-	memset(c->state, 0, s->steps * sizeof(*c->state));
-	memset(last, 0xff, 2 * (size_t)s->size * sizeof(*last));
-	for (uint32_t i = 0; i < s->steps; i++) {
-		const struct coll_step *step = &s->step[i];
-
-		c->state[i].coll = c;
-		c->state[i].index = i;
-		c->state[i].next_same = LMPI_NO_STEP;
-		c->state[i].waits_all = step->dep_count;
-		for (uint32_t d = 0; d < step->dep_count; d++) {
-			c->state[s->dep[step->dep_first + d]].dependents_n++;
-			c->state[i].needs |= bit(s->dep[step->dep_first + d]);
-		}
-		if (step->kind == COLL_STEP_SEND || step->kind == COLL_STEP_RECV) {
-			uint32_t *l = &last[2 * step->peer + (step->kind == COLL_STEP_RECV)];
-
-			if (*l != LMPI_NO_STEP) {
-				c->state[*l].next_same = i;
-				c->state[i].waits_all++;
-				c->state[i].after = bit(*l);
-			}
-			*l = i;
-		}
-	}
+	memset(c->wire, 0, s->steps * sizeof(*c->wire));
+	lmpi_steps_link(s, c->run.step, c->run.dependents, last);
 	free(last);
 	for (uint32_t i = 0; i < s->steps; i++) {
-		c->state[i].dependents_first = at;
-		at += c->state[i].dependents_n;
-		c->state[i].dependents_n = 0;
+		c->run.step[i].run = &c->run;
+		c->wire[i].step = &c->run.step[i];
 	}
-	for (uint32_t i = 0; i < s->steps; i++)
-		for (uint32_t d = 0; d < s->step[i].dep_count; d++) {
-			struct lmpi_step_state *on = &c->state[s->dep[s->step[i].dep_first + d]];
-
-			c->dependents[on->dependents_first + on->dependents_n++] = i;
-		}
 	return MPI_SUCCESS;
 }
 
@@ -161,11 +127,12 @@ use_plan(struct lmpi_coll *c, struct lmpi_plan *plan)
 	plan->busy = true;
 	c->plan = plan;
 	c->schedule = plan->schedule;
-	c->state = plan->state;
-	c->dependents = plan->dependents;
-	c->ready = plan->ready;
+	c->run.step = plan->step;
+	c->wire = plan->wire;
+	c->run.dependents = plan->dependents;
+	c->run.ready = plan->ready;
 	for (uint32_t i = 0; i < c->schedule.steps; i++)
-		c->state[i].coll = c;
+		c->run.step[i].run = &c->run;
 }
 
 /* n things of that size moved to *at, which goes on behind them. */
@@ -185,8 +152,9 @@ static void
 keep_plan(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
 {
 	const struct coll_schedule *s = &c->schedule;
-	size_t bytes = s->steps * (sizeof(*s->step) + sizeof(*c->state) + sizeof(*c->ready)) +
-		       2 * s->deps * sizeof(*s->dep) + (size_t)5 * 16;
+	size_t bytes = s->steps * (sizeof(*s->step) + sizeof(*c->run.step) + sizeof(*c->wire) +
+				   sizeof(*c->run.ready)) +
+		       2 * s->deps * sizeof(*s->dep) + (size_t)6 * 16;
 	uint32_t i = p->next;
 	struct lmpi_plan *plan;
 	char *at;
@@ -201,9 +169,12 @@ keep_plan(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
 	plan->schedule = *s;
 	plan->schedule.step = moved(&at, s->step, s->steps, sizeof(*s->step));
 	plan->schedule.dep = moved(&at, s->dep, s->deps, sizeof(*s->dep));
-	plan->state = moved(&at, c->state, s->steps, sizeof(*c->state));
-	plan->dependents = moved(&at, c->dependents, s->deps, sizeof(*c->dependents));
-	plan->ready = moved(&at, c->ready, 0, 0);
+	plan->step = moved(&at, c->run.step, s->steps, sizeof(*c->run.step));
+	plan->wire = moved(&at, c->wire, s->steps, sizeof(*c->wire));
+	for (uint32_t k = 0; k < s->steps; k++)
+		plan->wire[k].step = &plan->step[k];
+	plan->dependents = moved(&at, c->run.dependents, s->deps, sizeof(*c->run.dependents));
+	plan->ready = moved(&at, c->run.ready, 0, 0);
 	free(p->plan[i]);
 	p->plan[i] = plan;
 	p->last = i;

@@ -19,23 +19,14 @@
 #define LMPI_PLANS_MAX	    16
 #define LMPI_PLAN_BYTES_MAX ((size_t)16 << 10) /* of one that is kept */
 
-struct lmpi_step_state {
-	struct lmpi_req e; /* first */
-	struct lmpi_coll *coll;
+/* What libmpi knows of a step beside the executor. */
+struct lmpi_step_wire {
 	struct lmpi_wire wire;
 	struct light_wait gate; /* gate.gate: it had to ask */
-	uint32_t index;
-	bool posted;	    /* the engine has its message */
-	uint32_t waits;	    /* for this many steps, and for its predecessor's issue */
-	uint32_t waits_all; /* the value at the start */
-	uint32_t dependents_first, dependents_n;
-	uint32_t next_same; /* next step in this direction to this peer */
-	/* The same as sets, of the first LMPI_QUICK_STEPS: steps that must be complete, issued. */
-	uint32_t needs, after;
+	struct lmpi_step *step;
 };
-#define LMPI_NO_STEP UINT32_MAX
 
-/* Schedule, state, dependents and ready of c; an error code.  keep: the communicator may keep
+/* Schedule, run and wire of c; an error code.  keep: the communicator may keep
  * and give what depends on the arguments only. */
 int lmpi_plan_make(struct lmpi_coll *c, bool keep);
 /* c is over. */

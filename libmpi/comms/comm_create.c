@@ -134,8 +134,8 @@ idup_done(struct lmpi_coll *c)
 
 	uint64_t cid[2];
 
-	c->error = lmpi_cid_take_two(d->max, cid);
-	if (c->error == MPI_SUCCESS)
+	c->run.error = lmpi_cid_take_two(d->max, cid);
+	if (c->run.error == MPI_SUCCESS)
 		set_cids(d->comm, cid);
 	lmpi_comm_unref(d->comm);
 }
