@@ -127,6 +127,15 @@ static const struct plan {
 	P(PENDING, B(MATCH)),
 	P(EPOCH, B(MATCH) | B(COMPLETE)),
 #undef P
+#define P(id, breaks_)                                                                     \
+	{                                                                                  \
+		.lmpi = LMPI_BUG_##id, .name = #id, .run = colls_run, .scenario = "colls", \
+		.breaks = breaks_                                                          \
+	}
+	P(STEPS_STAY, B(COMPLETE)),
+	P(STEPS_EARLY, B(RESULT)),
+	P(STEPS_MIXED, B(RESULT)),
+#undef P
 #define P(id, breaks_)                                                                             \
 	{                                                                                          \
 		.ft = FT_BUG_##id, .name = #id, .run = ft_run, .scenario = "ft", .breaks = breaks_ \

@@ -30,6 +30,9 @@
 	X(MATCH, "matching",                                                                       \
 	  "engines: a receive gets what was sent to it, once, in MPI's order; what is taken "      \
 	  "back is not received")                                                                  \
+	X(RESULT, "result",                                                                        \
+	  "a collective call gives every process what the operation is to give, once all that "    \
+	  "have to have begun it")                                                                 \
 	X(AGREE, "agreement",                                                                      \
 	  "who ends an agreement ends it with the same result, made of what members offered, "     \
 	  "all the living among them")                                                             \

@@ -44,6 +44,8 @@ const struct scenario scenarios[] = {
 	{"campaign", "the same with swarms of faults, see faults.h", false, campaign_run, NULL},
 	{"engines", "random MPI programs on engines of lib/mpi, over relays that die", false,
 	 engines_run, NULL},
+	{"colls", "collective calls on such engines, by both executors of mpi/steps.h", false,
+	 colls_run, NULL},
 	{"ft", "agreement and revoking on engines: a death after every turn of every process",
 	 false, ft_run, NULL},
 	{"survive", "jobs over relays outlive ranks, relays, clusters, by seed; forgers try", false,
@@ -220,7 +222,7 @@ turn(uint64_t i)
 static int
 fresh_seeds(const struct scenario *sc)
 {
-	if (sc->run == engines_run)
+	if (sc->run == engines_run || sc->run == colls_run)
 		return 60;
 	if (sc->run == survive_run)
 		return 60;
@@ -238,7 +240,8 @@ fresh_seeds(const struct scenario *sc)
 static bool
 seeds_alone(const struct scenario *sc)
 {
-	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run;
+	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
+	       sc->run == colls_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */

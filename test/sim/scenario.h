@@ -149,6 +149,8 @@ void spx_run(uint64_t seed, bool verbose, struct outcome *o);
 void spx_chain_run(uint64_t seed, bool verbose, struct outcome *o);
 /* engines.c */
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);
+/* colls.c */
+void colls_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
 void failover_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -8,6 +8,7 @@
 #include "base/prng.h"
 #include "coll/impi.h"
 #include "coll/schedule.h"
+#include "coll_model.h"
 #include "coll_places_kit.h"
 
 #include <setjmp.h>
@@ -18,22 +19,15 @@
 
 #include <cmocka.h>
 
-#define P_MAX 64
-#define ELEM  16 /* a 2x2 matrix of uint32_t, or four uint32_t */
-
-/* The graph of neighbor: to each of these offsets an edge, twice to the same process, to
- * the process itself, and one to nobody. */
-static const uint32_t edge_to[] = {1, 1, 0, 5, COLL_NO_RANK};
-#define EDGES (sizeof edge_to / sizeof edge_to[0])
+#define P_MAX COLL_MODEL_PROCS
+#define ELEM  COLL_MODEL_ELEM
 
 struct proc {
-	struct coll_args a;
+	struct coll_model m;
 	struct coll_schedule s;
 	void *arena;
 	uint8_t *buf[3];
 	uint8_t *posted, *done;
-	uint64_t bytes_of[P_MAX], displ[P_MAX], send_bytes[P_MAX], send_displ[P_MAX];
-	struct coll_edge in[EDGES], out[EDGES];
 };
 
 struct world {
@@ -44,42 +38,6 @@ struct world {
 	/* in flight, eager: data captured at posting, by (sender, step) */
 	uint8_t **captured[P_MAX];
 };
-
-static void
-combine(const uint8_t *l, const uint8_t *r, uint8_t *out, bool commutative)
-{
-	uint32_t x[4], y[4], z[4];
-	memcpy(x, l, ELEM);
-	memcpy(y, r, ELEM);
-	if (commutative) {
-		for (int i = 0; i < 4; i++)
-			z[i] = x[i] + y[i];
-	} else {
-		z[0] = x[0] * y[0] + x[1] * y[2];
-		z[1] = x[0] * y[1] + x[1] * y[3];
-		z[2] = x[2] * y[0] + x[3] * y[2];
-		z[3] = x[2] * y[1] + x[3] * y[3];
-	}
-	memcpy(out, z, ELEM);
-}
-
-/* Element e of what rank r contributes towards block b. */
-static void
-element(uint8_t *out, uint32_t r, uint32_t b, uint64_t e)
-{
-	uint64_t x = ((uint64_t)r << 40) ^ ((uint64_t)b << 20) ^ e ^ 0x5bd1e995;
-	for (int i = 0; i < 2; i++) {
-		uint64_t v = base_prng_splitmix(&x) | 1;
-		memcpy(out + 8 * i, &v, 8);
-	}
-}
-
-static void
-fill(uint8_t *at, uint64_t len, uint32_t r, uint32_t b)
-{
-	for (uint64_t e = 0; e * ELEM < len; e++)
-		element(at + e * ELEM, r, b, e);
-}
 
 static bool
 deps_done(const struct proc *pr, const struct coll_step *st)
@@ -106,20 +64,6 @@ static uint8_t *
 at(struct proc *pr, const struct coll_range *r)
 {
 	return pr->buf[r->buf] + r->off;
-}
-
-static void
-run_local(struct proc *pr, const struct coll_step *st)
-{
-	uint8_t *from = at(pr, &st->from), *into = at(pr, &st->into);
-	if (st->kind == COLL_STEP_COPY) {
-		memmove(into, from, st->from.len);
-		return;
-	}
-	assert_int_equal(st->from.len % ELEM, 0);
-	for (uint64_t o = 0; o < st->from.len; o += ELEM)
-		combine(st->left ? from + o : into + o, st->left ? into + o : from + o, into + o,
-			pr->a.commutative);
 }
 
 /* The next posted receive of `to` that expects `from` and is not done. */
@@ -172,7 +116,7 @@ turn(struct world *w, uint32_t r)
 			if (!w->rendezvous)
 				pr->done[i] = 1;
 		} else if (st->kind != COLL_STEP_RECV) {
-			run_local(pr, st);
+			coll_model_compute(&pr->m.a, st, pr->buf);
 			pr->posted[i] = 2;
 			pr->done[i] = 1;
 		}
@@ -203,192 +147,9 @@ run(struct world *w, const char *what)
 	fail_msg("%s: deadlock", what);
 }
 
-/* ---- what the operation is to give ---- */
-
-static uint64_t
-block_bytes(uint32_t i, uint64_t bytes, bool uneven)
-{
-	return uneven ? (uint64_t)(i % 3) * ELEM * 2 : bytes;
-}
-
-static void
-reduce_all(uint8_t *out, uint32_t first, uint32_t end, uint32_t b, uint64_t len, bool commutative)
-{
-	uint8_t t[ELEM];
-	for (uint64_t e = 0; e * ELEM < len; e++) {
-		element(out + e * ELEM, first, b, e);
-		for (uint32_t r = first + 1; r < end; r++) {
-			element(t, r, b, e);
-			combine(out + e * ELEM, t, out + e * ELEM, commutative);
-		}
-	}
-}
-
 #define ROOM	  (33 * 4096) /* cleared and compared in every case: no larger than needed */
 #define ROOM_LONG (1 << 20)
 static size_t room = ROOM;
-
-static void
-expect(struct world *w, uint32_t r, uint8_t *want, bool *check)
-{
-	const struct coll_args *a = &w->proc[r].a;
-	uint32_t p = w->p;
-	*check = true;
-	switch (a->op) {
-	case COLL_BCAST:
-		fill(want, a->bytes, a->root, 0);
-		break;
-	case COLL_REDUCE:
-		*check = r == a->root;
-		/* fall through */
-	case COLL_ALLREDUCE:
-		reduce_all(want, 0, p, 0, a->bytes, a->commutative);
-		break;
-	case COLL_SCAN:
-		reduce_all(want, 0, r + 1, 0, a->bytes, a->commutative);
-		break;
-	case COLL_EXSCAN:
-		*check = r > 0;
-		if (r)
-			reduce_all(want, 0, r, 0, a->bytes, a->commutative);
-		break;
-	case COLL_GATHER:
-		*check = r == a->root;
-		/* fall through */
-	case COLL_ALLGATHER:
-		for (uint32_t i = 0; i < p; i++)
-			fill(want + (a->displ ? a->displ[i] : i * a->bytes),
-			     a->bytes_of ? a->bytes_of[i] : a->bytes, i, 0);
-		break;
-	case COLL_SCATTER:
-		fill(want, a->bytes_of ? a->bytes_of[r] : a->bytes, a->root, r);
-		break;
-	case COLL_ALLTOALL:
-		for (uint32_t i = 0; i < p; i++)
-			fill(want + (a->displ ? a->displ[i] : i * a->bytes),
-			     a->bytes_of ? a->bytes_of[i] : a->bytes, i, r);
-		break;
-	case COLL_REDUCE_SCATTER:
-		reduce_all(want, 0, p, r, a->bytes_of ? a->bytes_of[r] : a->bytes, a->commutative);
-		break;
-	case COLL_NEIGHBOR:
-		for (uint32_t k = 0; k < EDGES - 1; k++)
-			fill(want + a->sources[k].block * a->bytes, a->bytes, a->sources[k].rank,
-			     k);
-		break;
-	default:
-		*check = false;
-	}
-}
-
-/* Blocks arrive elsewhere than they left, so that edges are told apart. */
-static void
-connect(struct proc *pr)
-{
-	struct coll_args *a = &pr->a;
-	for (uint32_t k = 0; k < EDGES; k++) {
-		bool none = edge_to[k] == COLL_NO_RANK;
-		uint32_t off = none ? 0 : edge_to[k] % a->size;
-		pr->out[k] = (struct coll_edge){none ? COLL_NO_RANK : (a->rank + off) % a->size, k};
-		pr->in[k] = (struct coll_edge){
-			none ? COLL_NO_RANK : (a->rank + a->size - off) % a->size, 2 * k % EDGES};
-	}
-	a->sources = pr->in;
-	a->destinations = pr->out;
-	a->indegree = a->outdegree = EDGES;
-}
-
-static void
-lay_out(struct proc *pr, bool uneven)
-{
-	struct coll_args *a = &pr->a;
-	if (!uneven)
-		return;
-	uint64_t off = 0, soff = 0;
-	for (uint32_t i = 0; i < a->size; i++) {
-		/* alltoall: what i sends to j is what j expects from i */
-		uint32_t kind = a->op == COLL_ALLTOALL ? i + a->rank : i;
-		pr->bytes_of[i] = pr->send_bytes[i] = block_bytes(kind, a->bytes, true);
-		pr->displ[i] = off;
-		off += pr->bytes_of[i] + (a->op == COLL_REDUCE_SCATTER ? 0 : ELEM);
-		pr->send_displ[i] = soff;
-		soff += pr->send_bytes[i] + ELEM;
-	}
-	a->bytes_of = pr->bytes_of;
-	a->displ = pr->displ;
-	if (a->op == COLL_ALLTOALL) {
-		a->send_bytes = pr->send_bytes;
-		a->send_displ = pr->send_displ;
-	}
-}
-
-static void
-fill_inputs(struct proc *pr)
-{
-	struct coll_args *a = &pr->a;
-	uint32_t p = a->size, r = a->rank;
-	memset(pr->buf[COLL_SEND], 0xee, room);
-	memset(pr->buf[COLL_RECV], 0xee, room);
-	uint8_t *in = pr->buf[a->in_place ? COLL_RECV : COLL_SEND];
-	uint64_t own = a->bytes_of ? a->bytes_of[r] : a->bytes;
-	switch (a->op) {
-	case COLL_BCAST:
-		if (r == a->root)
-			fill(pr->buf[COLL_RECV], a->bytes, r, 0);
-		break;
-	case COLL_GATHER:
-	case COLL_ALLGATHER:
-		if (a->in_place)
-			in += a->displ ? a->displ[r] : r * a->bytes;
-		fill(in, own, r, 0);
-		break;
-	case COLL_SCATTER:
-		if (r != a->root)
-			break;
-		for (uint32_t i = 0; i < p; i++)
-			fill(pr->buf[COLL_SEND] + (a->displ ? a->displ[i] : i * a->bytes),
-			     a->bytes_of ? a->bytes_of[i] : a->bytes, r, i);
-		if (a->in_place) /* its own block is not moved */
-			fill(pr->buf[COLL_RECV], own, r, r);
-		break;
-	case COLL_ALLTOALL:
-		for (uint32_t i = 0; i < p; i++) {
-			uint64_t off = a->in_place || !a->send_displ
-					       ? (a->displ ? a->displ[i] : i * a->bytes)
-					       : a->send_displ[i];
-			fill(in + off, a->bytes_of ? a->send_bytes[i] : a->bytes, r, i);
-		}
-		break;
-	case COLL_REDUCE_SCATTER:
-		for (uint32_t i = 0; i < p; i++)
-			fill(in + (a->displ ? a->displ[i] : i * a->bytes),
-			     a->bytes_of ? a->bytes_of[i] : a->bytes, r, i);
-		break;
-	case COLL_NEIGHBOR:
-		for (uint32_t k = 0; k < EDGES; k++)
-			fill(in + k * a->bytes, a->bytes, r, k);
-		break;
-	default:
-		fill(in, a->bytes, r, 0);
-	}
-}
-
-static bool
-takes_in_place(const struct coll_args *a)
-{
-	switch (a->op) {
-	case COLL_BARRIER:
-	case COLL_BCAST:
-	case COLL_NEIGHBOR:
-		return false;
-	case COLL_REDUCE:
-	case COLL_GATHER:
-	case COLL_SCATTER:
-		return a->rank == a->root;
-	default:
-		return true;
-	}
-}
 
 static uint32_t cases;
 
@@ -409,19 +170,18 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 	w.rng = base_prng_seed(base.size * 131 + base.root);
 	for (uint32_t r = 0; r < w.p; r++) {
 		struct proc *pr = &w.proc[r];
-		pr->a = base;
-		pr->a.rank = r;
-		pr->a.vector = uneven;
-		pr->a.wire_bytes = base.bytes;
-		pr->a.in_place = in_place && takes_in_place(&pr->a);
-		lay_out(pr, uneven);
-		if (alg->op == COLL_NEIGHBOR)
-			connect(pr);
-		if (alg->fits && !alg->fits(&pr->a))
+		struct coll_args *a = &pr->m.a;
+		*a = base;
+		a->rank = r;
+		a->vector = uneven;
+		a->wire_bytes = base.bytes;
+		a->in_place = in_place && coll_model_takes_in_place(a);
+		coll_model_lay_out(&pr->m, uneven);
+		if (alg->fits && !alg->fits(a))
 			goto out;
-		size_t len = coll_arena_hint(&pr->a);
+		size_t len = coll_arena_hint(a);
 		pr->arena = malloc(len);
-		int rc = coll_build(&pr->s, &pr->a, alg->name, pr->arena, len);
+		int rc = coll_build(&pr->s, a, alg->name, pr->arena, len);
 		if (rc)
 			fail_msg("%s: rank %u: %s", what, r, coll_strerror(rc));
 		pr->buf[COLL_SEND] = data[r][COLL_SEND];
@@ -430,18 +190,12 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 		pr->posted = calloc(pr->s.steps + 1, 1);
 		pr->done = calloc(pr->s.steps + 1, 1);
 		w.captured[r] = calloc(pr->s.steps + 1, sizeof(uint8_t *));
-		fill_inputs(pr);
+		coll_model_fill(&pr->m, pr->buf[COLL_SEND], pr->buf[COLL_RECV], room);
 	}
 	run(&w, what);
 	for (uint32_t r = 0; r < w.p; r++) {
 		static uint8_t want[ROOM_LONG];
-		bool check;
-		memset(want, 0xee, room);
-		expect(&w, r, want, &check);
-		uint64_t n = room;
-		if (in_place && (alg->op == COLL_REDUCE_SCATTER))
-			n = w.proc[r].a.bytes_of ? w.proc[r].a.bytes_of[r] : base.bytes;
-		if (check && memcmp(want, w.proc[r].buf[COLL_RECV], n))
+		if (!coll_model_is_right(&w.proc[r].m, w.proc[r].buf[COLL_RECV], want, room))
 			fail_msg("%s: wrong result at rank %u", what, r);
 	}
 	cases++;
@@ -458,13 +212,6 @@ out:
 	}
 }
 
-static bool
-takes_uneven(enum coll_op op)
-{
-	return op == COLL_GATHER || op == COLL_ALLGATHER || op == COLL_SCATTER ||
-	       op == COLL_ALLTOALL || op == COLL_REDUCE_SCATTER;
-}
-
 static void
 sweep(const struct coll_algorithm *alg, uint32_t p, uint32_t root, const uint32_t *of, bool nodes)
 {
@@ -473,7 +220,7 @@ sweep(const struct coll_algorithm *alg, uint32_t p, uint32_t root, const uint32_
 	for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++)
 		for (int v = 0; v < 32; v++) {
 			bool uneven = v & 1, in_place = v & 2, commutative = v & 4;
-			if (uneven && (!takes_uneven(alg->op) || z != 2))
+			if (uneven && (!coll_model_takes_uneven(alg->op) || z != 2))
 				continue;
 			if ((v & 16) && (uneven || z % 2))
 				continue;
@@ -628,7 +375,8 @@ test_impi_clients(void **state)
 			for (uint32_t v = 0; v < 16; v++) {
 				a.bytes = (uint64_t[]){0, ELEM, 5 * ELEM, 7 * ELEM}[v >> 2];
 				a.commutative = v & 1;
-				one_case(&alg[i], a, takes_uneven(a.op) && (v & 2) && v >= 8, k & 1,
+				one_case(&alg[i], a,
+					 coll_model_takes_uneven(a.op) && (v & 2) && v >= 8, k & 1,
 					 v & 2);
 			}
 		}
@@ -641,13 +389,13 @@ test_impi_clients(void **state)
 static void
 inter_fill(struct proc *pr, uint32_t first, uint32_t blocks)
 {
-	struct coll_args *a = &pr->a;
+	struct coll_args *a = &pr->m.a;
 	uint8_t *in = pr->buf[a->op == COLL_BCAST ? COLL_RECV : COLL_SEND];
 	memset(pr->buf[COLL_SEND], 0xee, room);
 	memset(pr->buf[COLL_RECV], 0xee, room);
 	if (a->op != COLL_BCAST || a->role == COLL_ROOT)
 		for (uint32_t b = 0; b < blocks; b++)
-			fill(in + b * a->bytes, a->bytes, first + a->rank, b);
+			coll_model_contribute(in + b * a->bytes, a->bytes, 0, first + a->rank, b);
 }
 
 static bool
@@ -656,26 +404,26 @@ inter_expect(const struct coll_args *a, uint32_t far, uint32_t far_end, uint8_t 
 	uint32_t root = far + a->root, me = a->rank;
 	switch (a->op) {
 	case COLL_BCAST:
-		fill(want, a->bytes, root, 0);
+		coll_model_contribute(want, a->bytes, 0, root, 0);
 		return a->role == COLL_LEAF;
 	case COLL_SCATTER:
-		fill(want, a->bytes, root, me);
+		coll_model_contribute(want, a->bytes, 0, root, me);
 		return a->role == COLL_LEAF;
 	case COLL_REDUCE:
-		reduce_all(want, far, far_end, 0, a->bytes, a->commutative);
+		coll_model_reduce(want, 0, far, far_end, 0, a->bytes, a->commutative);
 		return a->role == COLL_ROOT;
 	case COLL_ALLREDUCE:
-		reduce_all(want, far, far_end, 0, a->bytes, a->commutative);
+		coll_model_reduce(want, 0, far, far_end, 0, a->bytes, a->commutative);
 		return true;
 	case COLL_REDUCE_SCATTER:
-		reduce_all(want, far, far_end, me, a->bytes, a->commutative);
+		coll_model_reduce(want, 0, far, far_end, me, a->bytes, a->commutative);
 		return true;
 	case COLL_GATHER:
 	case COLL_ALLGATHER:
 	case COLL_ALLTOALL:
 		for (uint32_t r = far; r < far_end; r++)
-			fill(want + (r - far) * a->bytes, a->bytes, r,
-			     a->op == COLL_ALLTOALL ? me : 0);
+			coll_model_contribute(want + (r - far) * a->bytes, a->bytes, 0, r,
+					      a->op == COLL_ALLTOALL ? me : 0);
 		return a->op != COLL_GATHER || a->role == COLL_ROOT;
 	default:
 		return false;
@@ -695,10 +443,10 @@ inter_proc(struct world *w, uint32_t i, uint32_t low, struct coll_args a, uint32
 	a.role = upper != root_upper ? COLL_LEAF : i == root ? COLL_ROOT : COLL_IDLE;
 	a.root = a.role == COLL_LEAF ? root - (upper ? 0 : low) : 0;
 	a.own_bytes = a.bytes;
-	pr->a = a;
+	pr->m.a = a;
 	size_t len = coll_arena_hint(&a);
 	pr->arena = malloc(len);
-	assert_int_equal(coll_build(&pr->s, &pr->a, NULL, pr->arena, len), COLL_ERR_OK);
+	assert_int_equal(coll_build(&pr->s, &pr->m.a, NULL, pr->arena, len), COLL_ERR_OK);
 	assert_string_equal(pr->s.algorithm, COLL_INTER);
 	for (uint32_t k = 0; k < pr->s.steps; k++) { /* peers as indices of w */
 		uint32_t *peer = &pr->s.step[k].peer;
@@ -734,7 +482,7 @@ inter_case(enum coll_op op, uint32_t low, uint32_t p, uint32_t root, uint64_t by
 		struct proc *pr = &w.proc[i];
 		bool upper = i >= low;
 		memset(want, 0xee, sizeof want);
-		if (inter_expect(&pr->a, upper ? 0 : low, upper ? low : p, want) &&
+		if (inter_expect(&pr->m.a, upper ? 0 : low, upper ? low : p, want) &&
 		    memcmp(want, pr->buf[COLL_RECV], ROOM))
 			fail_msg("%s: wrong result at process %u", what, i);
 		for (uint32_t k = 0; k < pr->s.steps; k++)
