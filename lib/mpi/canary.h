@@ -20,7 +20,10 @@
 	X(EPOCH, "what an earlier epoch sent is kept for its receive")            \
 	X(STEPS_STAY, "a collective operation that breaks takes nothing back")    \
 	X(STEPS_EARLY, "a step does not wait for the last that it needs")         \
-	X(STEPS_MIXED, "messages to one peer are issued in any order")
+	X(STEPS_MIXED, "messages to one peer are issued in any order")            \
+	X(WIN_HASTY, "operations do not wait for bulk data of earlier puts")      \
+	X(WIN_UNLOCKED, "what follows a LOCK is done before it is granted")       \
+	X(WIN_SHARED, "a lock that is asked for exclusively is shared")
 
 enum lmpi_bug {
 	LMPI_BUG_NONE,

@@ -3,3 +3,5 @@
 $(call lib,mpicore,lib/mpi,coll impi suci base)
 $(foreach s,match packet grow far,$(call unit,test_lmpi_$(s),test/unit/test_lmpi_$(s).c,mpicore coll impi suci base))
 $(call unit,test_lmpi_engine,test/unit/test_lmpi_engine.c test/mpi_program.c,mpicore coll impi suci base)
+$(call unit,test_lmpi_lock_word,test/unit/test_lmpi_lock_word.c,mpicore coll impi suci base)
+UNITS_THREADED += $(B)/test/unit/test_lmpi_lock_word

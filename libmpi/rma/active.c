@@ -268,7 +268,7 @@ all_completed(void *arg)
 	const struct lmpi_win *win = arg;
 
 	for (int i = 0; i < win->posts; i++)
-		if (win->peer[win->post[i]].completed == 0)
+		if (win->mine.origin[win->post[i]].completed == 0)
 			return rma_is_void(win);
 	return true;
 }
@@ -277,8 +277,8 @@ static void
 end_exposure(struct lmpi_win *win)
 {
 	for (int i = 0; i < win->posts; i++)
-		if (win->peer[win->post[i]].completed > 0) /* else the window is void */
-			win->peer[win->post[i]].completed--;
+		if (win->mine.origin[win->post[i]].completed > 0) /* else the window is void */
+			win->mine.origin[win->post[i]].completed--;
 	free(win->post);
 	win->post = NULL;
 	win->posts = -1;

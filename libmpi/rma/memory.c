@@ -91,6 +91,7 @@ lay_out_segment(struct lmpi_win *win, bool contiguous)
 		peer->ctl = ctl++;
 	}
 	win->base = rma_me(win)->base;
+	win->mine.lock = &rma_me(win)->ctl->lock;
 }
 
 /* One segment per node.  MPI_SUCCESS with win->segment.base NULL: some node has none. */

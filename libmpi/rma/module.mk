@@ -3,9 +3,6 @@
 $(call lmpi_room,rma,SURFACE,comms coll objects engine)
 
 $(call unit,test_lmpi_layout,test/unit/test_lmpi_layout.c,lmpi_surface base)
-$(call unit,test_lmpi_lock_word,test/unit/test_lmpi_lock_word.c,base)
-$(B)/test/unit/test_lmpi_lock_word.o: INC += -Ilibmpi/rma
-UNITS_THREADED += $(B)/test/unit/test_lmpi_lock_word
 $(call fuzz,fuzz_lmpi_layout,test/fuzz/fuzz_lmpi_layout.c,lmpi_surface)
 $(call fuzz,fuzz_lmpi_window,test/fuzz/fuzz_lmpi_window.c,lmpi_surface)
 $(B)/test/fuzz/fuzz_lmpi_window.o: INC += -Itest/unit

@@ -8,81 +8,13 @@
 
 #include "call.h"
 #include "impl.h"
-#include "lock_word.h"
 #include "rma.h"
+
+#include "mpi/lock_word.h"
 
 /* How long a lock word in shared memory is tried before the target is asked: as long as a question
  * and its answer take where CPUs share no cache. */
 #define TRY_NS (10 * BASE_US_NS)
-
-/* ---- the lock of my part */
-
-void
-lmpi_rma_lock_granted(struct lmpi_win *win, int target)
-{
-	win->peer[target].held = RMA_HELD;
-}
-
-static void
-grant_passive(struct lmpi_win *win, int rank)
-{
-	if (rank == win->comm->rank) {
-		lmpi_rma_lock_granted(win, rank);
-		return;
-	}
-	win->peer[rank].waits = false;
-	lmpi_rma_send_note(win, rank, RMA_GRANT, 0, 0);
-	lmpi_rma_do_kept(win, rank);
-}
-
-void
-lmpi_rma_lock_serve(struct lmpi_win *win)
-{
-	_Atomic uint32_t *word;
-	struct rma_waiter *w;
-
-	if (win->serving || win->waiters == NULL)
-		return; /* what was kept gave the lock back: the loop below sees it */
-	win->serving = true;
-	word = &rma_me(win)->ctl->lock;
-	while ((w = win->waiters) != NULL &&
-	       (lock_word_try(word, w->exclusive, true) || rma_is_void(win))) {
-		int rank = w->rank;
-
-		win->waiters = w->next;
-		if (w->next == NULL) {
-			win->waiters_end = &win->waiters;
-			lock_word_nobody_waits(word);
-		}
-		free(w);
-		grant_passive(win, rank);
-	}
-	win->serving = false;
-}
-
-void
-lmpi_rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
-{
-	struct rma_waiter *w = malloc(sizeof(*w));
-
-	if (w == NULL)
-		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for those who wait for a lock");
-	*w = (struct rma_waiter){NULL, rank, exclusive};
-	*win->waiters_end = w;
-	win->waiters_end = &w->next;
-	win->peer[rank].waits = rank != win->comm->rank;
-	/* The holder that gives it up from now on tells me; one that did so just before has
-	 * left it free. */
-	lock_word_wait(&rma_me(win)->ctl->lock);
-	lmpi_rma_lock_serve(win);
-}
-
-void
-lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive)
-{
-	if (lock_word_drop(&rma_me(win)->ctl->lock, exclusive))
-		lmpi_rma_lock_serve(win);
-}
 
 /* ---- acquiring and giving up */
 
@@ -124,7 +56,7 @@ ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 	}
 	peer->held = RMA_ASKED;
 	if (rank == win->comm->rank)
-		lmpi_rma_lock_asked(win, rank, exclusive);
+		lmpi_exposed_ask(&win->mine, rank, exclusive);
 	else
 		lmpi_rma_send_note(win, rank, RMA_LOCK, exclusive ? RMA_EXCLUSIVE : 0, 0);
 }
@@ -167,7 +99,7 @@ give_up_passive(struct lmpi_win *win, int rank)
 	if (peer->ctl == NULL)
 		lmpi_rma_send_note(win, rank, RMA_UNLOCK, peer->exclusive ? RMA_EXCLUSIVE : 0, 0);
 	else if (rank == win->comm->rank)
-		lmpi_rma_lock_returned(win, peer->exclusive);
+		lmpi_exposed_return(&win->mine, peer->exclusive);
 	else if (lock_word_drop(&peer->ctl->lock, peer->exclusive))
 		lmpi_rma_send_note(win, rank, RMA_KICK, 0, 0);
 }

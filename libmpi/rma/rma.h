@@ -8,7 +8,7 @@
  *	ops.c          Put, Get, Accumulate and their kin: checks, and which way they go
  *	place.c        reading, writing, combining memory by datatype
  *	origin.c       operations that go as packets: sending, answers
- *	target.c       packets that have come
+ *	target.c       my part of a window (mpi/window.h), as datatypes and operators see it
  *	layout_wire.c  datatypes in packets
  *
  * Two ways lead to the memory of another process:
@@ -23,14 +23,9 @@
  *		 packet; longer data goes beside it on LMPI_CID_BULK, from the origin's
  *		 memory to the window without a copy when both are contiguous.
  *
- * Order at the target, per window and origin: all but puts keeps the sending order, and
- * waits for the bulk data of what was sent before it, puts too.  So a FLUSH is answered when
- * everything before it is done, no operation needs an acknowledgement of its own, and who
- * reads sees what it wrote before without a flush between: MPI promises that of accumulates
- * only, but libraries rely on it.  Puts wait for nothing: of two that overlap, or of one that
- * overlaps with an operation before it, a flush must separate them.
+ * Order at the target: mpi/window.h.
  *
- * Locks of passive target are one word per window and process (lock_word.h), in the
+ * Locks of passive target are one word per window and process (mpi/lock_word.h), in the
  * segment or in the target's memory.  Who cannot reach or get it asks the target.  Who asks
  * a process of another node does not wait for the answer: operations and the FLUSH follow at
  * once, and the target keeps them until the lock is theirs.  So an epoch takes one round
@@ -56,15 +51,11 @@
 #include "request.h"
 #include "type.h"
 
-/* Longer data to be accumulated goes in pieces if it can be cut. */
-#define RMA_PIECE      (INT64_C(256) << 10)
-#define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
-/* So much may follow a LOCK before it is granted: it lies at the target. */
-#define RMA_EARLY_MAX (UINT32_C(64) << 10)
+#include "mpi/window.h"
 
 /* What the processes of a node know of one process's part of a window. */
 struct rma_ctl {
-	_Atomic uint32_t lock; /* lock_word.h */
+	_Atomic uint32_t lock; /* mpi/lock_word.h */
 	_Atomic uint32_t busy; /* held while accumulating */
 	uint8_t fill[56];
 };
@@ -72,17 +63,12 @@ _Static_assert(sizeof(struct rma_ctl) == 64, "a cache line");
 
 enum rma_held { RMA_FREE, RMA_ASKED, RMA_HELD, RMA_HELD_NOCHECK };
 
-struct rma_later;
-struct rma_filling;
-struct rma_kept;
-
-/* One process of a window. */
+/* One process of a window, as a target of mine. */
 struct rma_peer {
 	uint8_t *base;	     /* where its part lies in my memory, NULL: only packets go there */
 	struct rma_ctl *ctl; /* NULL likewise */
 	int64_t size, unit;
 	uint64_t address; /* of its part in its own memory */
-	/* as a target of mine */
 	uint32_t pending; /* operations whose buffers are still in use */
 	uint32_t acks;	  /* answers to FLUSH to come */
 	bool dirty;	  /* operations are under way since the last FLUSH */
@@ -95,20 +81,6 @@ struct rma_peer {
 	uint32_t early;	 /* bytes of packets that followed LOCK, while it is not granted */
 	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
 	int error;	 /* that it reported, for the next synchronisation */
-	/* as an origin of operations here */
-	uint32_t completed; /* its MPI_Win_complete calls that no MPI_Win_wait has used */
-	struct rma_filling *filling_first, *filling_last; /* bulk puts of it that are arriving */
-	uint64_t filling_turn;				  /* of the last one */
-	struct rma_later *later_first, *later_last;
-	int fault;  /* of its operations, to be reported with the next answer */
-	bool waits; /* for the lock of my part */
-	struct rma_kept *kept_first, *kept_last; /* its packets behind that LOCK */
-};
-
-struct rma_waiter { /* for the lock of my part */
-	struct rma_waiter *next;
-	int rank;
-	bool exclusive;
 };
 
 struct rma_region { /* attached memory of a dynamic window */
@@ -132,8 +104,7 @@ struct lmpi_win {
 	struct rma_ctl own_ctl;	     /* when there is no segment */
 	struct rma_peer *peer;	     /* [comm->size] */
 	struct rma_region *regions;
-	struct rma_waiter *waiters, **waiters_end;
-	bool serving; /* them */
+	struct lmpi_exposed mine;
 	/* epochs */
 	enum rma_fence fence;
 	int *start, starts; /* ranks; starts -1: no such epoch */
@@ -212,49 +183,6 @@ void lmpi_rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const voi
 		   int64_t size);
 
 /* ---- origin.c */
-enum rma_kind {
-	RMA_PUT = 1,
-	RMA_GET,
-	RMA_ACC,
-	RMA_GET_ACC,
-	RMA_CAS,
-	RMA_REPLY,
-	RMA_FLUSH,
-	RMA_ACK,
-	RMA_LOCK,
-	RMA_GRANT,
-	RMA_UNLOCK,
-	RMA_KICK, /* whoever held your lock word has gone and you are to look at it */
-	RMA_POST,
-	RMA_COMPLETE,
-	RMA_KINDS
-};
-#define RMA_EXCLUSIVE 1 /* flag of LOCK */
-
-struct rma_packet {
-	uint8_t kind, flags;
-	uint16_t op;	    /* MPI_Op_toint() */
-	uint32_t element;   /* MPI_Type_toint() */
-	uint64_t win;	    /* context id */
-	uint32_t rank;	    /* of the sender in the window */
-	uint32_t error;	    /* ACK, REPLY */
-	uint64_t id;	    /* the origin's name for the operation whose result it wants */
-	uint64_t at;	    /* byte displacement in the window; an address if it is dynamic */
-	uint64_t count;	    /* elements of the layout */
-	uint64_t bytes;	    /* packed data at the target */
-	uint32_t layout;    /* bytes of layout that follow, 0: the data lies in one piece */
-	uint32_t data_tag;  /* of data that goes beside it, 0: the data follows the layout */
-	uint32_t reply_tag; /* of the result that is to go beside its REPLY, 0: in it */
-	uint32_t reserved[3];
-};
-_Static_assert(sizeof(struct rma_packet) == 80, "goes over the wire");
-/* Data begins at a multiple of what the strictest element wants. */
-static inline uint64_t
-rma_padded(uint32_t layout)
-{
-	return ((uint64_t)layout + 15) & ~UINT64_C(15);
-}
-
 /* A checked operation. */
 struct rma_args {
 	enum rma_kind kind;
@@ -289,8 +217,8 @@ void lmpi_rma_throttle(void);
 
 /* ---- target.c */
 void lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
-/* It has the lock of my part: do what it sent since it asked. */
-void lmpi_rma_do_kept(struct lmpi_win *win, int origin);
+/* Of a new window: win->mine.  False: no memory. */
+bool lmpi_rma_expose(struct lmpi_win *win);
 
 /* ---- active.c, passive.c */
 /* May operations go to that rank now?  An error code. */
@@ -308,12 +236,6 @@ rma_barrier(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 }
-/* Somebody asks for the lock of my part, or gives it back. */
-void lmpi_rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive);
-void lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive);
-/* Look whether who waits can have it; all have, if the window is void. */
-void lmpi_rma_lock_serve(struct lmpi_win *win);
-void lmpi_rma_lock_granted(struct lmpi_win *win, int target);
 /* Wait for a lock that was asked for. */
 void lmpi_rma_lock_await(struct rma_peer *peer);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that have come: operations of other processes on my part of a window. */
+/* What other processes do to my part of a window; when is decided in mpi/window.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,45 +7,7 @@
 #include "layout_wire.h"
 #include "rma.h"
 
-/* A packet with what it speaks of. */
-struct job {
-	struct lmpi_win *win;
-	int origin;
-	struct rma_packet p;
-	const char *layout;
-	const char *data;
-	uint64_t bytes; /* of data */
-};
-
-/* One that has to wait: for its own bulk data, or for what came before it. */
-struct rma_later {
-	struct lmpi_req req; /* first: of the bulk data */
-	struct rma_later *next;
-	struct job job;
-	uint64_t turn; /* of the last bulk put before it */
-	bool ready;
-	void *bulk;
-	_Alignas(16) char copy[];
-};
-
-/* One that came while its origin waited for the lock. */
-struct rma_kept {
-	struct rma_kept *next;
-	struct job job;
-	_Alignas(16) char copy[];
-};
-
-/* A bulk put that is arriving. */
-struct rma_filling {
-	struct lmpi_req req; /* first */
-	struct rma_filling *prev, *next;
-	uint64_t turn;
-	struct job job;
-	void *temp; /* packed, to be stored then; NULL: it goes to the window by itself */
-	_Alignas(16) char copy[];
-};
-
-static _Noreturn void
+static __attribute__((noreturn)) void
 target_malformed(void)
 {
 	lmpi_engine_abort(MPI_ERR_INTERN, "a malformed packet of a window");
@@ -61,35 +23,18 @@ must_alloc(uint64_t bytes)
 	return p;
 }
 
-/* Memory for data to be accumulated; giving it back to the system each time would cost more
- * than the work. */
-#define SPARES_MAX 4
-static void *spare[SPARES_MAX];
-static int spares;
-
-static void *
-bulk_new(uint64_t bytes)
+static struct lmpi_win *
+win_of(const struct lmpi_exposed *x)
 {
-	if (bytes > RMA_PIECE)
-		return must_alloc(bytes);
-	return spares > 0 ? spare[--spares] : must_alloc(RMA_PIECE);
-}
-
-static void
-bulk_free(void *bulk, uint64_t bytes)
-{
-	if (bytes <= RMA_PIECE && bulk != NULL && spares < SPARES_MAX)
-		spare[spares++] = bulk;
-	else
-		free(bulk);
+	return (struct lmpi_win *)(void *)((char *)(uintptr_t)x - offsetof(struct lmpi_win, mine));
 }
 
 /* Where the packet's operation goes.  false: outside the window.  The type lives until
  * lmpi_rma_layout_release(). */
 static bool
-locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
+locate(const struct lmpi_job *j, struct rma_place *place, struct lmpi_type *type)
 {
-	const struct lmpi_win *win = j->win;
+	const struct lmpi_win *win = win_of(j->x);
 	int64_t lo = 0, hi = (int64_t)j->p.bytes, bytes = hi;
 	uintptr_t base = 0;
 
@@ -123,153 +68,48 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 	return true;
 }
 
-/* ---- the order of what must keep it */
-
-static void execute(const struct job *j);
-
-/* Has each bulk put up to that turn arrived?  Those that began later are not waited for. */
-static bool
-filled_up_to(const struct rma_peer *peer, uint64_t turn)
-{
-	return peer->filling_first == NULL || peer->filling_first->turn > turn;
-}
-
-static void
-drain_target(struct rma_peer *peer)
-{
-	struct rma_later *l;
-
-	while ((l = peer->later_first) != NULL && l->ready && filled_up_to(peer, l->turn)) {
-		peer->later_first = l->next;
-		if (l->next == NULL)
-			peer->later_last = NULL;
-		execute(&l->job);
-		bulk_free(l->bulk, l->job.p.bytes);
-		free(l);
-	}
-}
-
-static void
-bulk_came(struct lmpi_req *req)
-{
-	struct rma_later *l = (struct rma_later *)(void *)req;
-
-	l->ready = true;
-	drain_target(&l->job.win->peer[l->job.origin]);
-}
-
-/* A copy of what the packet holds, for the memory it came in goes. */
-static void
-keep_target(struct job *j, char *copy)
-{
-	if (j->p.layout > 0)
-		memcpy(copy, j->layout, j->p.layout);
-	if (j->bytes > 0)
-		memcpy(copy + rma_padded(j->p.layout), j->data, j->bytes);
-	j->layout = copy;
-	j->data = copy + rma_padded(j->p.layout);
-}
-
-static void
-target_in_order(const struct job *j)
-{
-	struct rma_peer *peer = &j->win->peer[j->origin];
-	struct rma_later *l;
-
-	if (peer->later_first == NULL && j->p.data_tag == 0 && peer->filling_first == NULL) {
-		execute(j);
-		return;
-	}
-	l = must_alloc(sizeof(*l) + rma_padded(j->p.layout) + j->bytes);
-	*l = (struct rma_later){.job = *j, .turn = peer->filling_turn, .ready = j->p.data_tag == 0};
-	keep_target(&l->job, l->copy);
-	if (peer->later_last != NULL)
-		peer->later_last->next = l;
-	else
-		peer->later_first = l;
-	peer->later_last = l;
-	if (l->ready)
-		return;
-	l->bulk = bulk_new(j->p.bytes);
-	l->job.data = l->bulk;
-	l->job.bytes = j->p.bytes;
-	l->req.on_done = bulk_came;
-	lmpi_irecv(&l->req, l->bulk, j->p.bytes, (int)rma_world(j->win, j->origin),
-		   (int)j->p.data_tag, LMPI_CID_BULK);
-}
-
 /* ---- operations */
 
-static void
-filled(struct lmpi_req *req)
+static int
+place_target(const struct lmpi_job *j, void **at)
 {
-	struct rma_filling *f = (struct rma_filling *)(void *)req;
-	struct rma_peer *peer = &f->job.win->peer[f->job.origin];
 	struct rma_place place;
 	struct lmpi_type type;
+	bool inside = locate(j, &place, &type);
 
-	if (f->temp != NULL && !req->error) {
-		if (locate(&f->job, &place, &type))
-			lmpi_rma_store(&place, f->temp);
-		lmpi_rma_layout_release(&type);
-	}
-	*(f->prev ? &f->prev->next : &peer->filling_first) = f->next;
-	*(f->next ? &f->next->prev : &peer->filling_last) = f->prev;
-	free(f->temp);
-	free(f);
-	drain_target(peer);
+	*at = inside && place.type == NULL ? place.at : NULL;
+	lmpi_rma_layout_release(&type);
+	return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
-static void
-put_target(const struct job *j)
+static int
+put_target(const struct lmpi_job *j, const void *data)
 {
-	struct rma_peer *peer = &j->win->peer[j->origin];
-	struct rma_place place = {0};
+	struct rma_place place;
 	struct lmpi_type type;
 	bool inside = locate(j, &place, &type);
-	struct rma_filling *f;
-	void *into;
 
-	if (!inside)
-		peer->fault = MPI_ERR_RMA_RANGE;
-	if (j->p.data_tag == 0) {
-		if (inside && j->bytes != j->p.bytes)
-			target_malformed();
-		if (inside)
-			lmpi_rma_store(&place, j->data);
-		lmpi_rma_layout_release(&type);
-		return;
-	}
-	f = must_alloc(sizeof(*f) + j->p.layout);
-	*f = (struct rma_filling){
-		.job = *j, .prev = peer->filling_last, .turn = ++peer->filling_turn};
-	keep_target(&f->job, f->copy);
-	into = place.at;
-	if (!inside || place.type != NULL)
-		into = f->temp = must_alloc(j->p.bytes);
+	if (inside)
+		lmpi_rma_store(&place, data);
 	lmpi_rma_layout_release(&type);
-	f->req.on_done = filled;
-	*(f->prev ? &f->prev->next : &peer->filling_first) = f;
-	peer->filling_last = f;
-	lmpi_irecv(&f->req, into, j->p.bytes, (int)rma_world(j->win, j->origin), (int)j->p.data_tag,
-		   LMPI_CID_BULK);
+	return inside ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 }
 
 /* Send a result; packed: a copy of it that may go away, or NULL. */
 static void
-answer_target(const struct job *j, int error, const void *data, uint64_t bytes, void *packed)
+answer_target(const struct lmpi_job *j, int error, const void *data, uint64_t bytes, void *packed)
 {
 	if (j->p.reply_tag != 0) {
-		lmpi_rma_send_bulk(j->win, j->origin, j->p.reply_tag, data, error ? 0 : bytes,
+		lmpi_rma_send_bulk(win_of(j->x), j->origin, j->p.reply_tag, data, error ? 0 : bytes,
 				   packed);
 		return;
 	}
-	lmpi_rma_send_reply(j->win, j->origin, &j->p, error, data, error ? 0 : bytes);
+	lmpi_rma_send_reply(win_of(j->x), j->origin, &j->p, error, data, error ? 0 : bytes);
 	free(packed);
 }
 
-static void
-get_target(const struct job *j)
+static int
+get_target(const struct lmpi_job *j)
 {
 	struct rma_place place;
 	struct lmpi_type type;
@@ -278,7 +118,7 @@ get_target(const struct job *j)
 	if (!locate(j, &place, &type)) {
 		answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		lmpi_rma_layout_release(&type);
-		return;
+		return MPI_SUCCESS;
 	}
 	if (place.type != NULL) {
 		packed = must_alloc(j->p.bytes);
@@ -286,10 +126,11 @@ get_target(const struct job *j)
 	}
 	lmpi_rma_layout_release(&type);
 	answer_target(j, MPI_SUCCESS, packed ? packed : place.at, j->p.bytes, packed);
+	return MPI_SUCCESS;
 }
 
-static void
-accumulate_target(const struct job *j)
+static int
+accumulate_target(const struct lmpi_job *j)
 {
 	struct rma_combine how = {(MPI_Op)(uintptr_t)j->p.op,
 				  lmpi_type_find((MPI_Datatype)(uintptr_t)j->p.element)};
@@ -308,22 +149,21 @@ accumulate_target(const struct job *j)
 	if (!locate(j, &place, &type)) {
 		if (fetch)
 			answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
-		else
-			j->win->peer[j->origin].fault = MPI_ERR_RMA_RANGE;
 		lmpi_rma_layout_release(&type);
-		return;
+		return fetch ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 	}
 	if (fetch)
 		old = must_alloc(j->p.bytes);
-	if (!lmpi_rma_accumulate(rma_me(j->win)->ctl, &place, &how, j->data, old))
+	if (!lmpi_rma_accumulate(rma_me(win_of(j->x))->ctl, &place, &how, j->data, old))
 		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for an accumulate");
 	lmpi_rma_layout_release(&type);
 	if (fetch)
 		answer_target(j, MPI_SUCCESS, old, j->p.bytes, old);
+	return MPI_SUCCESS;
 }
 
-static void
-swap_target(const struct job *j)
+static int
+swap_target(const struct lmpi_job *j)
 {
 	struct rma_place place;
 	struct lmpi_type type;
@@ -333,57 +173,38 @@ swap_target(const struct job *j)
 		target_malformed();
 	if (!locate(j, &place, &type)) {
 		answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
-		return;
+		return MPI_SUCCESS;
 	}
-	lmpi_rma_swap(rma_me(j->win)->ctl, place.at, j->data, j->data + j->p.bytes, old,
+	lmpi_rma_swap(rma_me(win_of(j->x))->ctl, place.at, j->data, j->data + j->p.bytes, old,
 		      (int64_t)j->p.bytes);
 	answer_target(j, MPI_SUCCESS, old, j->p.bytes, NULL);
+	return MPI_SUCCESS;
 }
 
-static void
-execute(const struct job *j)
+static int
+perform_target(const struct lmpi_job *j)
 {
-	struct rma_peer *peer = &j->win->peer[j->origin];
-
 	switch (j->p.kind) {
 	case RMA_GET:
-		get_target(j);
-		break;
-	case RMA_ACC:
-	case RMA_GET_ACC:
-		accumulate_target(j);
-		break;
+		return get_target(j);
 	case RMA_CAS:
-		swap_target(j);
-		break;
-	case RMA_FLUSH:
-		lmpi_rma_send_note(j->win, j->origin, RMA_ACK, 0, peer->fault);
-		peer->fault = MPI_SUCCESS;
-		break;
-	case RMA_UNLOCK:
-		lmpi_rma_lock_returned(j->win, j->p.flags & RMA_EXCLUSIVE);
-		break;
-	case RMA_COMPLETE:
-		peer->completed++;
-		break;
+		return swap_target(j);
 	default:
-		target_malformed();
+		return accumulate_target(j);
 	}
 }
 
-/* ---- arrival */
+/* ---- what is for the origin here */
 
 static void
-act(const struct job *j)
+hear_target(const struct lmpi_job *j)
 {
-	struct rma_peer *peer = &j->win->peer[j->origin];
+	struct lmpi_win *win = win_of(j->x);
+	struct rma_peer *peer = &win->peer[j->origin];
 
 	switch (j->p.kind) {
-	case RMA_PUT:
-		put_target(j);
-		break;
 	case RMA_REPLY:
-		lmpi_rma_on_reply(j->win, j->origin, &j->p, j->data, j->bytes);
+		lmpi_rma_on_reply(win, j->origin, &j->p, j->data, j->bytes);
 		break;
 	case RMA_ACK:
 		if (peer->acks == 0)
@@ -392,96 +213,95 @@ act(const struct job *j)
 		if (j->p.error != 0)
 			peer->error = (int)j->p.error;
 		break;
-	case RMA_LOCK:
-		lmpi_rma_lock_asked(j->win, j->origin, j->p.flags & RMA_EXCLUSIVE);
-		break;
 	case RMA_GRANT:
-		lmpi_rma_lock_granted(j->win, j->origin);
-		break;
-	case RMA_KICK:
-		lmpi_rma_lock_serve(j->win);
-		break;
-	case RMA_POST:
-		peer->posted++;
+		peer->held = RMA_HELD;
 		break;
 	default:
-		target_in_order(j);
+		peer->posted++;
 	}
 }
 
-/* Operations, and what begins and ends epochs: in the order they were sent. */
-static bool
-behind_lock(const struct job *j)
-{
-	const struct rma_peer *peer = &j->win->peer[j->origin];
+/* ---- what a part of a window asks for */
 
-	switch (j->p.kind) {
-	case RMA_REPLY:
-	case RMA_ACK:
-	case RMA_GRANT:
-	case RMA_KICK:
-	case RMA_POST:
-		return false;
-	default:
-		return peer->waits || peer->kept_first != NULL;
-	}
+static void
+note_target(struct lmpi_exposed *x, int origin, enum rma_kind kind, int error)
+{
+	lmpi_rma_send_note(win_of(x), origin, kind, 0, error);
 }
 
 static void
-keep_for_lock(const struct job *j)
+granted_target(struct lmpi_exposed *x)
 {
-	struct rma_peer *peer = &j->win->peer[j->origin];
-	struct rma_kept *k = must_alloc(sizeof(*k) + rma_padded(j->p.layout) + j->bytes);
-
-	*k = (struct rma_kept){.job = *j};
-	keep_target(&k->job, k->copy);
-	*(peer->kept_last ? &peer->kept_last->next : &peer->kept_first) = k;
-	peer->kept_last = k;
+	rma_me(win_of(x))->held = RMA_HELD;
 }
 
-void
-lmpi_rma_do_kept(struct lmpi_win *win, int origin)
+static void
+receive_target(struct lmpi_exposed *x, struct lmpi_req *req, void *into, uint64_t cap, int origin,
+	       uint32_t tag)
 {
-	struct rma_peer *peer = &win->peer[origin];
-	struct rma_kept *k;
+	lmpi_irecv(req, into, cap, (int)rma_world(win_of(x), origin), (int)tag, LMPI_CID_BULK);
+}
 
-	/* It stays the first while it is done, so that nothing passes it; it may be another
-	 * LOCK. */
-	while (!peer->waits && (k = peer->kept_first) != NULL) {
-		act(&k->job);
-		peer->kept_first = k->next;
-		if (k->next == NULL)
-			peer->kept_last = NULL;
-		free(k);
-	}
+static bool
+is_void_target(const struct lmpi_exposed *x)
+{
+	return rma_is_void(win_of(x));
+}
+
+static void *
+get_target_memory(void *user, size_t bytes)
+{
+	(void)user;
+	return must_alloc(bytes);
+}
+
+static void
+put_target_memory(void *user, void *p)
+{
+	(void)user;
+	free(p);
+}
+
+static const struct lmpi_exposed_ops target_ops = {.place = place_target,
+						   .put = put_target,
+						   .perform = perform_target,
+						   .hear = hear_target,
+						   .note = note_target,
+						   .granted = granted_target,
+						   .receive = receive_target,
+						   .is_void = is_void_target,
+						   .malformed = target_malformed};
+
+bool
+lmpi_rma_expose(struct lmpi_win *win)
+{
+	static struct lmpi_bulks bulks;
+
+	win->mine = (struct lmpi_exposed){
+		.ops = &target_ops,
+		.memory = {.get = get_target_memory, .put = put_target_memory},
+		.bulks = &bulks,
+		.lock = &win->own_ctl.lock,
+		.me = win->comm->rank,
+		.origin = calloc((size_t)win->comm->size, sizeof(*win->mine.origin))};
+	return win->mine.origin != NULL;
 }
 
 void
 lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 {
-	struct job j = {0};
+	struct lmpi_win *win;
+	struct lmpi_job j;
 
-	if (len < sizeof(j.p))
+	if (!lmpi_job_read(&j, data, len))
 		target_malformed();
-	memcpy(&j.p, data, sizeof(j.p));
-	len -= sizeof(j.p);
-	j.win = lmpi_rma_win_of(j.p.win);
-	if (j.win == NULL || j.p.rank >= (uint32_t)j.win->comm->size ||
-	    rma_world(j.win, (int)j.p.rank) != from_world || rma_padded(j.p.layout) > len ||
-	    j.p.layout % sizeof(uint64_t) != 0 || j.p.data_tag > INT32_MAX ||
-	    j.p.reply_tag > INT32_MAX)
-		target_malformed();
-	j.origin = (int)j.p.rank;
-	j.layout = (const char *)data + sizeof(j.p);
-	j.data = j.layout + rma_padded(j.p.layout);
-	j.bytes = len - rma_padded(j.p.layout);
-	if (j.p.data_tag != 0 && (j.bytes != 0 || (j.p.kind != RMA_PUT && j.p.kind != RMA_ACC &&
-						   j.p.kind != RMA_GET_ACC)))
+	win = lmpi_rma_win_of(j.p.win);
+	if (win == NULL || j.p.rank >= (uint32_t)win->comm->size ||
+	    rma_world(win, (int)j.p.rank) != from_world)
 		target_malformed();
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)
 		target_malformed(); /* only constants of the ABI mean something elsewhere */
-	if (behind_lock(&j))
-		keep_for_lock(&j);
-	else
-		act(&j);
+	j.x = &win->mine;
+	j.origin = (int)j.p.rank;
+	lmpi_exposed_arrive(&j);
 }

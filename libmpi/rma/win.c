@@ -59,7 +59,7 @@ lose_of_window(struct lmpi_comm *comm, uint32_t world)
 	if (win->peer[rank].held == RMA_ASKED)
 		win->peer[rank].held = RMA_HELD_NOCHECK;
 	lmpi_rma_drop_target(win, rank);
-	lmpi_rma_lock_serve(win);
+	lmpi_exposed_serve(&win->mine);
 }
 
 struct lmpi_win *
@@ -148,16 +148,14 @@ lmpi_rma_win_destroy(struct lmpi_win *win)
 	while (*at != win)
 		at = &(*at)->next;
 	*at = win->next;
-	for (struct rma_waiter *w = win->waiters, *next; w != NULL; w = next) {
-		next = w->next; /* whoever still asks for a lock is at fault */
-		free(w);
-	}
+	lmpi_exposed_drop(&win->mine);
 	lmpi_rma_memory_release(win);
 	lmpi_comm_unref(win->comm);
 	lmpi_errhandler_unref(win->errhandler);
 	if (win->info != NULL)
 		lmpi_info_delete(win->info);
 	free(win->peer);
+	free(win->mine.origin);
 	free(win->start);
 	free(win->post);
 	lmpi_object_delete(&lmpi_win_pool, win);
@@ -196,7 +194,6 @@ lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *inf
 	win->flavor = flavor;
 	win->model = MPI_WIN_UNIFIED;
 	win->starts = win->posts = -1;
-	win->waiters_end = &win->waiters;
 	win->segment.fd = -1;
 	win->errhandler = MPI_ERRORS_ARE_FATAL;
 	win->next = windows[comm->cid % BUCKETS];
@@ -204,7 +201,8 @@ lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *inf
 	lmpi_serve(lmpi_rma_on_packet);
 	win->peer = calloc((size_t)comm->size, sizeof(*win->peer));
 	win->info = lmpi_info_new();
-	if (win->peer == NULL || win->info == NULL || !take_hints(win->info, info)) {
+	if (!lmpi_rma_expose(win) || win->peer == NULL || win->info == NULL ||
+	    !take_hints(win->info, info)) {
 		lmpi_rma_win_destroy(win);
 		return lmpi_rma_no_memory();
 	}

@@ -136,6 +136,15 @@ static const struct plan {
 	P(STEPS_EARLY, B(RESULT)),
 	P(STEPS_MIXED, B(RESULT)),
 #undef P
+#define P(id, breaks_)                                                                         \
+	{                                                                                      \
+		.lmpi = LMPI_BUG_##id, .name = #id, .run = windows_run, .scenario = "windows", \
+		.breaks = breaks_                                                              \
+	}
+	P(WIN_HASTY, B(RESULT)),
+	P(WIN_UNLOCKED, B(RESULT)),
+	P(WIN_SHARED, B(RESULT)),
+#undef P
 #define P(id, breaks_)                                                                             \
 	{                                                                                          \
 		.ft = FT_BUG_##id, .name = #id, .run = ft_run, .scenario = "ft", .breaks = breaks_ \

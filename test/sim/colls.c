@@ -420,21 +420,6 @@ world_of(const struct lmpi_engine *e, uint64_t cid, int source)
 }
 
 static bool
-has_unacked(const struct lmpi_engine *e, uint64_t cid)
-{
-	(void)e, (void)cid;
-	return false; /* nobody receives from any source */
-}
-
-static void
-note_gone(struct lmpi_engine *e, struct lmpi_peer *peer)
-{
-	(void)e, (void)peer; /* everybody hears of deaths anyway */
-}
-
-static const struct lmpi_contexts contexts = {world_of, has_unacked, note_gone};
-
-static bool
 is_complete(const struct trouble *t, char *rest, size_t len)
 {
 	const struct colls *all = (const struct colls *)(const void *)t;
@@ -513,15 +498,15 @@ draw_call(struct colls *all, struct call *call)
 	call->uneven = coin(p, 30);
 	call->in_place = coin(p, 30);
 	call->blocks = coin(p, 50);
-	call->a = (struct coll_args){.op = (enum coll_op)base_prng_below(p, COLL_OP_COUNT),
-				     .size = call->comm->size,
+	call->a = (struct coll_args){.size = call->comm->size,
 				     .elem = COLL_MODEL_ELEM,
-				     .commutative = coin(p, 60),
-				     .reversed = coin(p, 20),
-				     .degree = (uint32_t)between(p, 1, 4),
-				     .piece = PICK(p, 0, 320, 4096),
 				     .cluster_of = call->comm->cluster,
 				     .near = call->comm->near};
+	call->a.op = (enum coll_op)base_prng_below(p, COLL_OP_COUNT);
+	call->a.commutative = coin(p, 60);
+	call->a.reversed = coin(p, 20);
+	call->a.degree = (uint32_t)between(p, 1, 4);
+	call->a.piece = PICK(p, 0, 320, 4096);
 	call->uneven &= coll_model_takes_uneven(call->a.op);
 	call->a.vector = call->uneven;
 	call->a.root = (uint32_t)base_prng_below(p, call->a.size);
@@ -562,7 +547,10 @@ colls_run(uint64_t seed, bool verbose, struct outcome *o)
 {
 	struct colls *all = need(sizeof *all);
 	struct base_prng *p = &all->t.prng;
+	static struct lmpi_contexts contexts;
 
+	contexts = enode_contexts;
+	contexts.world_of = world_of;
 	all->t.ops = &ops;
 	all->t.nodes.lost = lose_member;
 	trouble_begin(&all->t, seed, 0xc0115, verbose, &contexts);

@@ -223,6 +223,28 @@ enode_kill(struct enode *n)
 
 /* ---- the world ---- */
 
+static uint32_t
+rank_of_source(const struct lmpi_engine *e, uint64_t cid, int source)
+{
+	(void)cid;
+	return (uint32_t)source < e->size ? (uint32_t)source : UINT32_MAX;
+}
+
+static bool
+is_nothing_unacked(const struct lmpi_engine *e, uint64_t cid)
+{
+	(void)e, (void)cid;
+	return false;
+}
+
+static void
+ignore_gone(struct lmpi_engine *e, struct lmpi_peer *peer)
+{
+	(void)e, (void)peer; /* everybody hears of deaths anyway */
+}
+
+const struct lmpi_contexts enode_contexts = {rank_of_source, is_nothing_unacked, ignore_gone};
+
 const struct end_app enode_app = {
 	.block_begin = block_begin,
 	.block_data = block_data,

@@ -40,6 +40,8 @@ struct enodes {
 };
 
 extern const struct end_app enode_app;
+/* Of a scenario in which a source is its world rank and nobody receives from any. */
+extern const struct lmpi_contexts enode_contexts;
 
 /* limits: what of an engine the scenario decides.  eager_max of peers may be changed after. */
 void enode_make(struct enodes *all, uint32_t rank, const struct lmpi_engine *limits);

@@ -32,7 +32,7 @@
 	  "back is not received")                                                                  \
 	X(RESULT, "result",                                                                        \
 	  "a collective call gives every process what the operation is to give, once all that "    \
-	  "have to have begun it")                                                                 \
+	  "have to have begun it; windows hold what was done to them, in MPI's order")             \
 	X(AGREE, "agreement",                                                                      \
 	  "who ends an agreement ends it with the same result, made of what members offered, "     \
 	  "all the living among them")                                                             \

@@ -46,6 +46,8 @@ const struct scenario scenarios[] = {
 	 engines_run, NULL},
 	{"colls", "collective calls on such engines, by both executors of mpi/steps.h", false,
 	 colls_run, NULL},
+	{"windows", "one-sided communication on such engines: locks, fences, puts, accumulates",
+	 false, windows_run, NULL},
 	{"ft", "agreement and revoking on engines: a death after every turn of every process",
 	 false, ft_run, NULL},
 	{"survive", "jobs over relays outlive ranks, relays, clusters, by seed; forgers try", false,
@@ -222,7 +224,7 @@ turn(uint64_t i)
 static int
 fresh_seeds(const struct scenario *sc)
 {
-	if (sc->run == engines_run || sc->run == colls_run)
+	if (sc->run == engines_run || sc->run == colls_run || sc->run == windows_run)
 		return 60;
 	if (sc->run == survive_run)
 		return 60;
@@ -241,7 +243,7 @@ static bool
 seeds_alone(const struct scenario *sc)
 {
 	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
-	       sc->run == colls_run;
+	       sc->run == colls_run || sc->run == windows_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */

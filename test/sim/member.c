@@ -192,14 +192,7 @@ tell_member(struct enode *n, uint32_t dead)
 	ft_failed(member_of(n)->f, dead);
 }
 
-/* Contexts number processes by world rank, and nothing is acknowledged. */
-static uint32_t
-rank_of_source(const struct lmpi_engine *e, uint64_t cid, int source)
-{
-	(void)e, (void)cid;
-	return (uint32_t)source;
-}
-
+/* Nothing is acknowledged. */
 static bool
 is_unacked_here(const struct lmpi_engine *e, uint64_t cid)
 {
@@ -207,23 +200,18 @@ is_unacked_here(const struct lmpi_engine *e, uint64_t cid)
 	return true;
 }
 
-static void
-ignore_gone(struct lmpi_engine *e, struct lmpi_peer *peer)
-{
-	(void)e, (void)peer;
-}
-
-static const struct lmpi_contexts contexts = {rank_of_source, is_unacked_here, ignore_gone};
-
 void
 member_make(struct members *m, uint32_t rank, const struct lmpi_engine *engine)
 {
+	static struct lmpi_contexts contexts;
 	static const struct ft_memory memory = {own_memory, free_own_memory, NULL};
 	struct enode *n = &m->nodes.node[rank];
 	struct lmpi_engine e = *engine;
 
 	running = m;
 	m->nodes.lost = tell_member;
+	contexts = enode_contexts;
+	contexts.unacked = is_unacked_here;
 	e.tolerant = &contexts;
 	e.handler = open_frame;
 	enode_make(&m->nodes, rank, &e);

@@ -151,6 +151,8 @@ void spx_chain_run(uint64_t seed, bool verbose, struct outcome *o);
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 /* colls.c */
 void colls_run(uint64_t seed, bool verbose, struct outcome *o);
+/* windows.c */
+void windows_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
 void failover_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -186,7 +186,8 @@ trouble_plan(struct trouble *t)
 		sim_at(w->s, start + base_prng_below(p, t->end_ns - start), die, t,
 		       who | back_ns << 8);
 	}
-	for (uint64_t n = !w->nrelay && coin(p, 60) ? between(p, 1, 3) : 0; n > 0; n--) {
+	for (uint64_t n = !w->nrelay && !t->immortal && coin(p, 60) ? between(p, 1, 3) : 0; n > 0;
+	     n--) {
 		uint64_t who = base_prng_below(p, w->nend);
 		sim_at(w->s, start + base_prng_below(p, t->end_ns - start), perish, t, who);
 	}

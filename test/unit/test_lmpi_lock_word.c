@@ -2,7 +2,7 @@
 /* The lock of a window's part, in one word. */
 #include "cmocka_all.h"
 
-#include "lock_word.h"
+#include "mpi/lock_word.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libmpi/rma/lock_word.h - the lock of one process's part of a window, in one word.
+/* mpi/lock_word.h - the lock of one process's part of a window, in one word.
  *
  *	bit 31     held exclusively
  *	bit 30     somebody waits in the queue of the process whose part it is: nobody else
@@ -7,8 +7,8 @@
  *	bits 0-29  shared holders
  *
  * Threads  any process that has it mapped. */
-#ifndef LMPI_LOCK_WORD_H
-#define LMPI_LOCK_WORD_H
+#ifndef MPI_LOCK_WORD_H
+#define MPI_LOCK_WORD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

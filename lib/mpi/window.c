@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The order of what is done to a part of a window, and the queue of its lock. */
+#include "mpi/window.h"
+
+#include "canary.h"
+#include "mpi/lock_word.h"
+
+#include <string.h>
+
+/* One that has to wait: for its own bulk data, or for what came before it. */
+struct lmpi_later {
+	struct lmpi_req req; /* first: of the bulk data */
+	struct lmpi_later *next;
+	struct lmpi_job job;
+	uint64_t turn; /* of the last bulk put before it */
+	bool ready;
+	void *bulk;
+	_Alignas(16) char copy[];
+};
+
+/* One that came while its origin waited for the lock. */
+struct lmpi_kept {
+	struct lmpi_kept *next;
+	struct lmpi_job job;
+	_Alignas(16) char copy[];
+};
+
+/* A bulk put that is arriving. */
+struct lmpi_filling {
+	struct lmpi_req req; /* first */
+	struct lmpi_filling *prev, *next;
+	uint64_t turn;
+	struct lmpi_job job;
+	void *temp; /* packed, to be stored then; NULL: it goes to the window by itself */
+	_Alignas(16) char copy[];
+};
+
+struct lmpi_waiter {
+	struct lmpi_waiter *next;
+	int rank;
+	bool exclusive;
+};
+
+static void *
+take_room(const struct lmpi_exposed *x, uint64_t bytes)
+{
+	return x->memory.get(x->memory.user, bytes > 0 ? bytes : 1);
+}
+
+static void
+give_room(const struct lmpi_exposed *x, void *p)
+{
+	if (p != NULL)
+		x->memory.put(x->memory.user, p);
+}
+
+static void *
+take_bulk(const struct lmpi_exposed *x, uint64_t bytes)
+{
+	if (bytes > RMA_PIECE)
+		return take_room(x, bytes);
+	return x->bulks->n > 0 ? x->bulks->spare[--x->bulks->n] : take_room(x, RMA_PIECE);
+}
+
+static void
+give_bulk(const struct lmpi_exposed *x, void *bulk, uint64_t bytes)
+{
+	if (bytes <= RMA_PIECE && bulk != NULL && x->bulks->n < LMPI_BULKS_MAX)
+		x->bulks->spare[x->bulks->n++] = bulk;
+	else
+		give_room(x, bulk);
+}
+
+static struct lmpi_origin *
+origin_of(const struct lmpi_job *j)
+{
+	return &j->x->origin[j->origin];
+}
+
+/* ---- the order of what must keep it */
+
+static void
+execute_job(const struct lmpi_job *j)
+{
+	struct lmpi_origin *o = origin_of(j);
+	int rc;
+
+	switch (j->p.kind) {
+	case RMA_GET:
+	case RMA_ACC:
+	case RMA_GET_ACC:
+	case RMA_CAS:
+		rc = j->x->ops->perform(j);
+		if (rc)
+			o->fault = rc;
+		break;
+	case RMA_FLUSH:
+		rc = o->fault;
+		o->fault = LMPI_OK;
+		j->x->ops->note(j->x, j->origin, RMA_ACK, rc);
+		break;
+	case RMA_UNLOCK:
+		lmpi_exposed_return(j->x, j->p.flags & RMA_EXCLUSIVE);
+		break;
+	case RMA_COMPLETE:
+		o->completed++;
+		break;
+	default:
+		j->x->ops->malformed();
+	}
+}
+
+/* Has each bulk put up to that turn arrived?  Those that began later are not waited for. */
+static bool
+has_filled(const struct lmpi_origin *o, uint64_t turn)
+{
+	return o->filling_first == NULL || o->filling_first->turn > turn || LMPI_BUG(WIN_HASTY);
+}
+
+static void
+drain_later(struct lmpi_origin *o)
+{
+	struct lmpi_later *l;
+
+	while ((l = o->later_first) != NULL && l->ready && has_filled(o, l->turn)) {
+		struct lmpi_exposed *x = l->job.x;
+
+		o->later_first = l->next;
+		if (l->next == NULL)
+			o->later_last = NULL;
+		execute_job(&l->job);
+		give_bulk(x, l->bulk, l->job.p.bytes);
+		give_room(x, l);
+	}
+}
+
+static void
+end_bulk(struct lmpi_req *req)
+{
+	struct lmpi_later *l = (struct lmpi_later *)(void *)req;
+
+	l->ready = true;
+	drain_later(origin_of(&l->job));
+}
+
+/* A copy of what the packet holds, for the memory it came in goes. */
+static void
+copy_job(struct lmpi_job *j, char *copy)
+{
+	if (j->p.layout > 0)
+		memcpy(copy, j->layout, j->p.layout);
+	if (j->bytes > 0)
+		memcpy(copy + rma_padded(j->p.layout), j->data, j->bytes);
+	j->layout = copy;
+	j->data = copy + rma_padded(j->p.layout);
+}
+
+static void
+queue_job(const struct lmpi_job *j)
+{
+	struct lmpi_origin *o = origin_of(j);
+	struct lmpi_later *l;
+
+	if (o->later_first == NULL && j->p.data_tag == 0 && has_filled(o, o->turn)) {
+		execute_job(j);
+		return;
+	}
+	l = take_room(j->x, sizeof(*l) + rma_padded(j->p.layout) + j->bytes);
+	*l = (struct lmpi_later){.job = *j, .turn = o->turn, .ready = j->p.data_tag == 0};
+	copy_job(&l->job, l->copy);
+	if (o->later_last != NULL)
+		o->later_last->next = l;
+	else
+		o->later_first = l;
+	o->later_last = l;
+	if (l->ready)
+		return;
+	l->bulk = take_bulk(j->x, j->p.bytes);
+	l->job.data = l->bulk;
+	l->job.bytes = j->p.bytes;
+	l->req.on_done = end_bulk;
+	j->x->ops->receive(j->x, &l->req, l->bulk, j->p.bytes, j->origin, j->p.data_tag);
+}
+
+/* ---- puts */
+
+static void
+end_filling(struct lmpi_req *req)
+{
+	struct lmpi_filling *f = (struct lmpi_filling *)(void *)req;
+	struct lmpi_origin *o = origin_of(&f->job);
+	const struct lmpi_exposed *x = f->job.x;
+
+	if (f->temp != NULL && !req->error)
+		(void)x->ops->put(&f->job, f->temp); /* that it is outside is known */
+	*(f->prev ? &f->prev->next : &o->filling_first) = f->next;
+	*(f->next ? &f->next->prev : &o->filling_last) = f->prev;
+	give_room(x, f->temp);
+	give_room(x, f);
+	drain_later(o);
+}
+
+static void
+fill_put(const struct lmpi_job *j)
+{
+	struct lmpi_origin *o = origin_of(j);
+	void *into = NULL;
+	int rc = j->x->ops->place(j, &into);
+	struct lmpi_filling *f = take_room(j->x, sizeof(*f) + rma_padded(j->p.layout));
+
+	if (rc)
+		o->fault = rc;
+	*f = (struct lmpi_filling){.job = *j, .prev = o->filling_last, .turn = ++o->turn};
+	copy_job(&f->job, f->copy);
+	if (into == NULL)
+		into = f->temp = take_room(j->x, j->p.bytes);
+	f->req.on_done = end_filling;
+	*(f->prev ? &f->prev->next : &o->filling_first) = f;
+	o->filling_last = f;
+	j->x->ops->receive(j->x, &f->req, into, j->p.bytes, j->origin, j->p.data_tag);
+}
+
+static void
+do_put(const struct lmpi_job *j)
+{
+	int rc;
+
+	if (j->p.data_tag != 0) {
+		fill_put(j);
+		return;
+	}
+	if (j->bytes != j->p.bytes)
+		j->x->ops->malformed();
+	rc = j->x->ops->put(j, j->data);
+	if (rc)
+		origin_of(j)->fault = rc;
+}
+
+/* ---- arrival */
+
+static void
+act_job(const struct lmpi_job *j)
+{
+	switch (j->p.kind) {
+	case RMA_PUT:
+		do_put(j);
+		break;
+	case RMA_REPLY:
+	case RMA_ACK:
+	case RMA_GRANT:
+	case RMA_POST:
+		j->x->ops->hear(j);
+		break;
+	case RMA_LOCK:
+		lmpi_exposed_ask(j->x, j->origin, j->p.flags & RMA_EXCLUSIVE);
+		break;
+	case RMA_KICK:
+		lmpi_exposed_serve(j->x);
+		break;
+	default:
+		queue_job(j);
+	}
+}
+
+/* Operations, and what begins and ends epochs: in the order they were sent. */
+static bool
+is_behind_lock(const struct lmpi_job *j)
+{
+	const struct lmpi_origin *o = origin_of(j);
+
+	switch (j->p.kind) {
+	case RMA_REPLY:
+	case RMA_ACK:
+	case RMA_GRANT:
+	case RMA_KICK:
+	case RMA_POST:
+		return false;
+	default:
+		return (o->waits && !LMPI_BUG(WIN_UNLOCKED)) || o->kept_first != NULL;
+	}
+}
+
+static void
+keep_job(const struct lmpi_job *j)
+{
+	struct lmpi_origin *o = origin_of(j);
+	struct lmpi_kept *k = take_room(j->x, sizeof(*k) + rma_padded(j->p.layout) + j->bytes);
+
+	*k = (struct lmpi_kept){.job = *j};
+	copy_job(&k->job, k->copy);
+	*(o->kept_last ? &o->kept_last->next : &o->kept_first) = k;
+	o->kept_last = k;
+}
+
+static void
+do_kept(struct lmpi_exposed *x, int origin)
+{
+	struct lmpi_origin *o = &x->origin[origin];
+	struct lmpi_kept *k;
+
+	/* It stays the first while it is done, so that nothing passes it; it may be another
+	 * LOCK. */
+	while (!o->waits && (k = o->kept_first) != NULL) {
+		act_job(&k->job);
+		o->kept_first = k->next;
+		if (k->next == NULL)
+			o->kept_last = NULL;
+		give_room(x, k);
+	}
+}
+
+bool
+lmpi_job_read(struct lmpi_job *j, const void *data, uint64_t len)
+{
+	*j = (struct lmpi_job){0};
+	if (len < sizeof(j->p))
+		return false;
+	memcpy(&j->p, data, sizeof(j->p));
+	len -= sizeof(j->p);
+	if (rma_padded(j->p.layout) > len || j->p.layout % sizeof(uint64_t) != 0 ||
+	    j->p.data_tag > INT32_MAX || j->p.reply_tag > INT32_MAX)
+		return false;
+	j->layout = (const char *)data + sizeof(j->p);
+	j->data = j->layout + rma_padded(j->p.layout);
+	j->bytes = len - rma_padded(j->p.layout);
+	return j->p.data_tag == 0 ||
+	       (j->bytes == 0 &&
+		(j->p.kind == RMA_PUT || j->p.kind == RMA_ACC || j->p.kind == RMA_GET_ACC));
+}
+
+void
+lmpi_exposed_arrive(const struct lmpi_job *j)
+{
+	if (is_behind_lock(j))
+		keep_job(j);
+	else
+		act_job(j);
+}
+
+/* ---- the lock */
+
+static void
+grant_lock(struct lmpi_exposed *x, int rank)
+{
+	if (rank == x->me) {
+		x->ops->granted(x);
+		return;
+	}
+	x->origin[rank].waits = false;
+	x->ops->note(x, rank, RMA_GRANT, LMPI_OK);
+	do_kept(x, rank);
+}
+
+void
+lmpi_exposed_serve(struct lmpi_exposed *x)
+{
+	struct lmpi_waiter *w;
+
+	if (x->serving || x->waiters == NULL)
+		return; /* what was kept gave the lock back: the loop below sees it */
+	x->serving = true;
+	while ((w = x->waiters) != NULL &&
+	       (lock_word_try(x->lock, w->exclusive, true) || x->ops->is_void(x))) {
+		int rank = w->rank;
+
+		x->waiters = w->next;
+		if (w->next == NULL) {
+			x->waiters_last = NULL;
+			lock_word_nobody_waits(x->lock);
+		}
+		give_room(x, w);
+		grant_lock(x, rank);
+	}
+	x->serving = false;
+}
+
+void
+lmpi_exposed_ask(struct lmpi_exposed *x, int rank, bool exclusive)
+{
+	struct lmpi_waiter *w = take_room(x, sizeof(*w));
+
+	*w = (struct lmpi_waiter){NULL, rank, exclusive && !LMPI_BUG(WIN_SHARED)};
+	*(x->waiters_last ? &x->waiters_last->next : &x->waiters) = w;
+	x->waiters_last = w;
+	x->origin[rank].waits = rank != x->me;
+	/* The holder that gives it up from now on tells me; one that did so just before has
+	 * left it free. */
+	lock_word_wait(x->lock);
+	lmpi_exposed_serve(x);
+}
+
+void
+lmpi_exposed_return(struct lmpi_exposed *x, bool exclusive)
+{
+	if (lock_word_drop(x->lock, exclusive && !LMPI_BUG(WIN_SHARED)))
+		lmpi_exposed_serve(x);
+}
+
+void
+lmpi_exposed_drop(struct lmpi_exposed *x)
+{
+	for (struct lmpi_waiter *w = x->waiters, *next; w != NULL; w = next) {
+		next = w->next; /* whoever still asks for a lock is at fault */
+		give_room(x, w);
+	}
+	x->waiters = x->waiters_last = NULL;
+}
