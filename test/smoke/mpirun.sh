@@ -192,6 +192,10 @@ export IMPI_AUTH_NONE=1
 client() { PATH=$WORK:$PATH "$IMPIRUN" -client 0 h:1 --launcher srun "$@" 2>&1 | sed 's/--export=[A-Z_,]*//; s/  / /'; }
 [ "$(client -np 4 -x A=1 --wdir /x -hostfile f --tag-output -A acct -N 2 ./app -np 7)" = \
 	"srun --mpi=pmix -n 4 --chdir=/x --nodefile=f --label -A acct -N 2 ./app -np 7 A=1" ] || fail "impirun, srun's words"
+[ "$(client -np 2 --keep-going ./app)" = "srun --mpi=pmix -n 2 --kill-on-bad-exit=0 --no-kill ./app A=" ] ||
+	fail "impirun --keep-going by srun"
+chosen() { PATH=$WORK:$PATH "$IMPIRUN" -client 0 h:1 -n 1 ./app | cut -d' ' -f1; }
+[ "$(SLURM_JOB_ID=1 chosen) $(unset SLURM_JOB_ID; chosen)" = "srun prterun" ] || fail "impirun's choice of a launcher"
 [ "$(client -n 4 -x bad -- ./app)" = "srun --mpi=pmix -n 4 -x bad -- ./app A=" ] || fail "impirun, words of srun alone"
 [[ $(SLURM_JOB_ID=5 SLURM_STEP_ID=0 client -np 4 ./app) == *"job step 5.0"*"--overlap"* ]] || fail "impirun inside a step"
 [ "$(SLURM_STEP_ID=0 client --overlap -np 4 ./app)" = "srun --mpi=pmix --overlap -n 4 ./app A=" ] || fail "impirun --overlap"

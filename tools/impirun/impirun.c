@@ -45,8 +45,9 @@ static const char usage_text[] =
 	"                 `impirun -server N --help` lists all of it\n"
 	"  -client R      be client R (0..31) of the job whose server is at HOST:PORT and start\n"
 	"                 the ranks: srun, prterun or mpirun with LAUNCHER-ARGS\n"
-	"  --launcher L   srun, prterun or mpirun (or a path to one); default: the first of\n"
-	"                 them that is installed\n"
+	"  --launcher L   srun, prterun or mpirun (or a path to one); default: srun in an\n"
+	"                 allocation of Slurm (SLURM_JOB_ID), else the first of prterun, mpirun\n"
+	"                 and srun that is installed\n"
 	"  --peer C=WORDS how to speak with client C (0..31, or * for every other one) that is\n"
 	"                 not libmpi; repeatable.  WORDS, with commas between:\n"
 	"                   auto                     judge by what it offers (the default): "
@@ -186,28 +187,34 @@ static const struct {
 };
 
 static enum launcher
+find_launcher(const char *wanted, enum launcher is, char *path, size_t cap)
+{
+	if (!launch_find(wanted, path, cap))
+		fail_impirun("launcher %s: not found%s", wanted,
+			     strchr(wanted, '/') ? "" : " in PATH");
+	return is;
+}
+
+static enum launcher
 choose_launcher(const char *wanted, char *path, size_t cap)
 {
 	const char *base = wanted && strrchr(wanted, '/') ? strrchr(wanted, '/') + 1 : wanted;
-	for (int i = 0; i < LAUNCHERS; i++) {
-		if (base && strcmp(base, launcher_name[i]) != 0)
-			continue;
-		if (launch_find(wanted ? wanted : launcher_name[i], path, cap))
-			return (enum launcher)i;
-		if (wanted)
-			fail_impirun("launcher %s: not found%s", wanted,
-				     strchr(wanted, '/') ? "" : " in PATH");
-	}
-	for (size_t i = 0; base && i < sizeof launcher_alias / sizeof *launcher_alias; i++) {
-		if (strcmp(base, launcher_alias[i].name) != 0)
-			continue;
-		if (launch_find(wanted, path, cap))
-			return launcher_alias[i].is;
-		fail_impirun("launcher %s: not found%s", wanted,
-			     strchr(wanted, '/') ? "" : " in PATH");
-	}
+
+	for (int i = 0; base && i < LAUNCHERS; i++)
+		if (strcmp(base, launcher_name[i]) == 0)
+			return find_launcher(wanted, (enum launcher)i, path, cap);
+	for (size_t i = 0; base && i < sizeof launcher_alias / sizeof *launcher_alias; i++)
+		if (strcmp(base, launcher_alias[i].name) == 0)
+			return find_launcher(wanted, launcher_alias[i].is, path, cap);
 	if (wanted)
 		fail_impirun("--launcher %s: use srun, prterun or mpirun", wanted);
+	/* Outside of an allocation srun would ask for one, which may take hours or go elsewhere. */
+	int first = getenv("SLURM_JOB_ID") ? SRUN : SRUN + 1;
+	for (int i = 0; i < LAUNCHERS; i++) {
+		enum launcher is = (enum launcher)((first + i) % LAUNCHERS);
+		if (launch_find(launcher_name[is], path, cap))
+			return is;
+	}
 	fail_impirun("no launcher: none of srun, prterun, mpirun is in PATH; install one "
 		     "(Debian: slurm-client or openmpi-bin) or give its path by --launcher");
 }
@@ -331,6 +338,12 @@ add_srun_word(struct command *c, int argc, char **argv)
 		add_impirun(c, "--label");
 		return 1;
 	}
+	if (impirun_is(w, "-keep-going")) { /* as mpirun says it; srun passes the environment on */
+		set_env("LIBMPI_KEEP_GOING", "1");
+		add_impirun(c, "--kill-on-bad-exit=0");
+		add_impirun(c, "--no-kill");
+		return 1;
+	}
 	if (!strcmp(w, "-x") && argc > 1 && strchr(argv[1], '=')) {
 		word = strdup(argv[1]);
 		if (!word || putenv(word) != 0) /* srun passes all of the environment on */
@@ -377,9 +390,9 @@ refuse_in_step(int argc, char **argv)
 static _Noreturn void
 be_client(int argc, char **argv, bool dry_run)
 {
-	static const char *const names[] = {
-		"IMPI_CLIENT",	   "IMPI_SERVER", "IMPI_AUTH_NONE", "IMPI_AUTH_KEY", "IMPI_PEERS",
-		"LD_LIBRARY_PATH", NULL};
+	static const char *const names[] = {"IMPI_CLIENT",	 "IMPI_SERVER", "IMPI_AUTH_NONE",
+					    "IMPI_AUTH_KEY",	 "IMPI_PEERS",	"LD_LIBRARY_PATH",
+					    "LIBMPI_KEEP_GOING", NULL};
 	static struct command c;
 	struct impi_auth auth;
 	struct impi_error err = {0};

@@ -112,6 +112,8 @@ mpirun_become(const struct mpirun_options *o, const char *path)
 		}
 	} else if (o->keep_going) {
 		argv[n++] = (char *)(uintptr_t) "--enable-recovery";
+		argv[n++] = (char *)(uintptr_t) "-x"; /* on other machines, too */
+		argv[n++] = (char *)(uintptr_t) "LIBMPI_KEEP_GOING";
 	}
 	if (is_srun(path) && o->napps == 1)
 		n += words_for_srun(o, argv + n);
