@@ -65,7 +65,8 @@ void lmpi_boot_node_of(uint32_t rank, char name[64]);
 #define LMPI_RANK_ELSEWHERE (UINT32_MAX - 1) /* a process of another job */
 #define LMPI_RANK_UNKNOWN   UINT32_MAX
 void lmpi_boot_watch(void (*report)(const char *text, uint32_t rank));
-/* Tell the launcher, if it is our mpirun, that all processes of the client know each other. */
+/* Tell the launcher, if it is our mpirun, that all processes of the client know each other, and who
+ * started them (lmpi/launch.h). */
 void lmpi_boot_tell_met(void);
 /* Whose name complaints begin with; libmmp uses these functions, too. */
 void lmpi_boot_as(const char *library);
@@ -166,6 +167,12 @@ const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n,
 int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
+
+/* --- spawn.c; what others call is in engine/others.h */
+/* What was started to come to that port does not come; why[] says how it ended. */
+bool lmpi_spawn_unmet(const char *port, char why[LMPI_WHY]);
+/* The port is closed: nobody is expected there any more. */
+void lmpi_spawn_forget(const char *port);
 
 /* --- port.c; what others call is in engine/others.h */
 /* Who did not knock as one should, if anybody (LIBMPI_STATS=1). */

@@ -319,6 +319,7 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 		lmpi_doors_close(p->door);
 	lmpi_guests_free(p->guests);
 	*p = (struct port){.fd = -1};
+	lmpi_spawn_forget(name);
 	return LMPI_OK;
 }
 
@@ -354,6 +355,8 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 		const struct port *p = find_port(name, why);
 		uint64_t now = suci_udp_now_ns();
 		if (!p)
+			return ERR_PORT;
+		if (lmpi_spawn_unmet(name, why))
 			return ERR_PORT;
 		uint32_t door = p->door;
 		t->door = door != DOOR_NONE ? lmpi_doors_knock(door) : DOOR_NONE;

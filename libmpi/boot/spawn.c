@@ -6,8 +6,10 @@
 #include "transports.h"
 
 #include "driver/names.h"
+#include "lmpi/launch.h"
 
 #include <pmix.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,21 +137,36 @@ lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY
 	return ok ? LMPI_OK : ERR_NAME;
 }
 
-/* ---- programs ---- */
+/* ---- who is expected ---- */
 
-/* What PMIx says in its own thread. */
-struct outcome {
-	_Atomic int state; /* 0: nothing yet */
+/* A job that was asked for, until the port is closed where it is to come.  PMIx's thread writes
+ * what it hears, with the lock. */
+struct expected {
+	struct expected *next;
+	char *port;
+	_Atomic int state; /* 0: the launcher has not answered yet */
 	pmix_status_t status;
+	pmix_nspace_t nspace;
+	bool unmet; /* it does not come */
+	char why[LMPI_WHY];
 };
+
+static struct {
+	pthread_mutex_t lock;
+	struct expected *first;
+	_Atomic int watching; /* 1: being registered, 2: registered */
+} awaited = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void
 note_spawned(pmix_status_t status, pmix_nspace_t nspace, void *arg)
 {
-	struct outcome *o = arg;
+	struct expected *o = arg;
 
-	(void)nspace;
+	pthread_mutex_lock(&awaited.lock);
 	o->status = status;
+	if (status == PMIX_SUCCESS)
+		PMIX_LOAD_NSPACE(o->nspace, nspace);
+	pthread_mutex_unlock(&awaited.lock);
 	atomic_store(&o->state, 1);
 	lmpi_tp_wake();
 }
@@ -157,8 +174,135 @@ note_spawned(pmix_status_t status, pmix_nspace_t nspace, void *arg)
 static bool
 is_out(void *arg)
 {
-	return atomic_load(&((struct outcome *)arg)->state) != 0;
+	return atomic_load(&((struct expected *)arg)->state) != 0;
 }
+
+/* False: nobody waits for that job, or nobody any more. */
+static bool
+note_unmet(const char *nspace, const char *why)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&awaited.lock);
+	for (struct expected *o = awaited.first; o && !found; o = o->next) {
+		found = PMIX_CHECK_NSPACE(o->nspace, nspace);
+		if (!found || o->unmet)
+			continue;
+		o->unmet = true;
+		snprintf(o->why, sizeof o->why, "%s", why);
+	}
+	pthread_mutex_unlock(&awaited.lock);
+	if (found)
+		lmpi_tp_wake();
+	return found;
+}
+
+static void
+on_unmet(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+	 size_t ninfo, pmix_info_t *results, size_t nresults,
+	 pmix_event_notification_cbfunc_fn_t done, void *arg)
+{
+	const char *why = "a process of it has ended";
+
+	(void)handler, (void)status, (void)results, (void)nresults;
+	for (size_t i = 0; i < ninfo; i++)
+		if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_TEXT_MESSAGE) &&
+		    info[i].value.type == PMIX_STRING && info[i].value.data.string)
+			why = info[i].value.data.string;
+	/* It had met this one just before: its death is one like any other. */
+	if (source && !note_unmet(source->nspace, why))
+		lmpi_control_report(why, LMPI_RANK_ELSEWHERE);
+	if (done)
+		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+}
+
+static void
+note_watching(pmix_status_t status, size_t id, void *arg)
+{
+	(void)status, (void)id, (void)arg;
+	atomic_store(&awaited.watching, 2);
+	lmpi_tp_wake();
+}
+
+static bool
+is_watching(void *arg)
+{
+	(void)arg;
+	return atomic_load(&awaited.watching) == 2;
+}
+
+/* Before anybody is started, so that nothing is missed. */
+static void
+watch_for_unmet(void)
+{
+	static pmix_status_t code = LMPI_LAUNCH_UNMET;
+	int no = 0;
+
+	if (atomic_compare_exchange_strong(&awaited.watching, &no, 1))
+		PMIx_Register_event_handler(&code, 1, NULL, 0, on_unmet, note_watching, NULL);
+	lmpi_wait_for(is_watching, NULL);
+}
+
+/* NULL: no memory. */
+static struct expected *
+expect_at(const char *port)
+{
+	struct expected *o = calloc(1, sizeof *o);
+	char *at = strdup(port);
+
+	if (!o || !at) {
+		free(o);
+		free(at);
+		return NULL;
+	}
+	o->port = at;
+	pthread_mutex_lock(&awaited.lock);
+	o->next = awaited.first;
+	awaited.first = o;
+	pthread_mutex_unlock(&awaited.lock);
+	return o;
+}
+
+bool
+lmpi_spawn_unmet(const char *port, char why[LMPI_WHY])
+{
+	bool unmet = false;
+
+	pthread_mutex_lock(&awaited.lock);
+	for (const struct expected *o = awaited.first; o && !unmet; o = o->next) {
+		unmet = o->unmet && strcmp(o->port, port) == 0;
+		if (unmet)
+			snprintf(why, LMPI_WHY, "%s", o->why);
+	}
+	pthread_mutex_unlock(&awaited.lock);
+	return unmet;
+}
+
+void
+lmpi_spawn_forget(const char *port)
+{
+	struct expected **at = &awaited.first, *o;
+
+	pthread_mutex_lock(&awaited.lock);
+	while ((o = *at) != NULL) {
+		if (strcmp(o->port, port) != 0) {
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		free(o->port);
+		free(o);
+	}
+	pthread_mutex_unlock(&awaited.lock);
+}
+
+void
+lmpi_spawn_met(void)
+{
+	lmpi_boot_tell_met();
+}
+
+/* ---- programs ---- */
 
 static bool
 append_word(char ***words, const char *word)
@@ -237,7 +381,7 @@ int
 lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, const char *errhandler,
 	   bool *full, char why[LMPI_WHY])
 {
-	struct outcome *o;
+	struct expected *o;
 	pmix_app_t *app;
 	bool ok = true;
 
@@ -248,12 +392,13 @@ lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, con
 			 "mpirun, as mpirun -n 1 PROGRAM");
 		return ERR_SPAWN;
 	}
-	o = calloc(1, sizeof *o);
+	lmpi_spawn_forget(port); /* more of them, that were not started */
+	watch_for_unmet();
+	o = expect_at(port);
 	PMIX_APP_CREATE(app, n);
 	for (uint32_t i = 0; ok && i < n; i++)
 		ok = describe_program(&app[i], &program[i], port, errhandler);
 	if (!o || !ok) {
-		free(o);
 		PMIX_APP_FREE(app, n);
 		snprintf(why, LMPI_WHY, "out of memory");
 		return LMPI_ERR_NO_MEM;
@@ -264,6 +409,5 @@ lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, con
 		rc = o->status;
 	}
 	PMIX_APP_FREE(app, n);
-	free(o);
 	return rc == PMIX_SUCCESS ? LMPI_OK : why_not_spawned(rc, &program[0], full, why);
 }

@@ -308,6 +308,7 @@ lmpi_parent_meet(void)
 				  "who has started this job (LIBMPI_PARENT_PORT) is not there: "
 				  "%s",
 				  lmpi_error_text(rc));
+	lmpi_spawn_met();
 	snprintf(parent->name, sizeof(parent->name), "MPI_COMM_PARENT");
 	return MPI_SUCCESS;
 }

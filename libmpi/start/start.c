@@ -680,7 +680,8 @@ open_engine(bool *launched)
 		if (s.server || (s.boot.launched && !lmpi_sp()))
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
-		if (lmpi_survives())
+		/* Who was spawned says so when it has met its parent. */
+		if (lmpi_survives() && !lmpi_knob_text(LMPI_KNOB_PARENT_PORT))
 			lmpi_boot_tell_met();
 	}
 	if (!err && s.nrelays)

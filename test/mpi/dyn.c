@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -388,6 +389,45 @@ wrong_spawns(void)
 	CHECK(!flag || *universe > 0);
 }
 
+/* They are started, but one of two ends before they have met this job: without MPI, by a signal
+ * while the other one waits in MPI_Init, by an error of MPI_Init.  The row's time is less than what
+ * MPI_Comm_spawn waits for those that do not come. */
+static void
+spawns_that_end(void)
+{
+	static char early[] = "early", how[][8] = {"exit", "signal", "init"};
+	char *args[] = {early, NULL, NULL};
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (size_t i = 0; i < 4; i++) {
+		const char *program = i < 3 ? self : "true";
+		int codes[2] = {0};
+		MPI_Comm inter;
+
+		args[1] = i < 3 ? how[i] : NULL;
+		CHECK(check_says(MPI_Comm_spawn(program, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+						&inter, codes),
+				 MPI_ERR_SPAWN, check_rank == 0 ? program : "rank 0"));
+		CHECK(inter == MPI_COMM_NULL);
+		CHECK(codes[0] == MPI_ERR_SPAWN && codes[1] == MPI_ERR_SPAWN);
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+static void
+end_early(const char *how)
+{
+	const char *rank = getenv("PMIX_RANK");
+
+	if (rank == NULL || strcmp(rank, "1") != 0)
+		return;
+	if (strcmp(how, "exit") == 0)
+		_exit(0);
+	if (strcmp(how, "signal") == 0)
+		raise(SIGKILL);
+	setenv("LIBMPI_TRANSPORT", "no-such-transport", 1);
+}
+
 /* Under mpirun --usize 4, which says so by this variable. */
 static void
 full_universe(void)
@@ -418,6 +458,8 @@ main(int argc, char **argv)
 	MPI_Comm parent;
 
 	self = argv[0];
+	if (argc > 2 && strcmp(argv[1], "early") == 0)
+		end_early(argv[2]);
 	start(&argc, &argv);
 	MPI_Comm_get_parent(&parent);
 	if (argc > 2 && strcmp(argv[1], "client") == 0) {
@@ -446,6 +488,7 @@ main(int argc, char **argv)
 		else
 			spawn();
 		wrong_spawns();
+		spawns_that_end();
 	}
 	serve_client(check_rank);
 	return finish();

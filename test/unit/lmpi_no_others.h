@@ -105,6 +105,11 @@ lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, con
 	return lmpi_meet_ready(why);
 }
 
+void
+lmpi_spawn_met(void)
+{
+}
+
 int
 lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY])
 {

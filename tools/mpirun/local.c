@@ -36,6 +36,7 @@ struct rank {
 	uint32_t number, job; /* in its job; job 0 is the one of our command line */
 	int wait_status;      /* if it is over */
 	double over_s;	      /* when, since the job began */
+	bool given_up;	      /* its job was spawned, and does not come: it ends alone */
 };
 
 static struct {
@@ -48,10 +49,12 @@ static struct {
 	bool ending;
 	bool by_abort;	   /* a rank asked for the end */
 	bool unmet;	   /* end_if_unmet() has said so */
+	bool torn;	   /* a rank ended inside PMIx */
 	bool ended_well;   /* keep_going: a rank did */
 	int first_bad;	   /* the first status of one that did not */
 	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
 	double deadline_s; /* of the grace, or of the job; 0: none */
+	double given_up_s; /* of the grace of those that are given up; 0: none */
 	double begun_s;
 	char folder[64];
 } g;
@@ -207,7 +210,7 @@ find_missed(void)
 	uint32_t first = UINT32_MAX;
 	bool any_inside = false;
 
-	if (!g.o->keep_going || g.unmet || (g.ending && !g.by_abort) || mpirun_pmix_met())
+	if (!g.o->keep_going || g.unmet || (g.ending && !g.by_abort) || mpirun_pmix_met(0))
 		return UINT32_MAX;
 	for (uint32_t r = 0; r < g.o->nranks; r++) { /* not of those that ranks started */
 		any_inside |= mpirun_pmix_state(r) != MPIRUN_NEVER;
@@ -233,6 +236,64 @@ end_if_unmet(void)
 	end_local_job(end_code(r) ? end_code(r) : 1);
 }
 
+/* keep_going: the last one is over. */
+static void
+settle_status(void)
+{
+	if (g.alive == 0)
+		g.status = g.ended_well ? 0 : g.first_bad;
+}
+
+/* ---- a job that was spawned, and does not come ---- */
+
+/* Rank r is over, and was of a spawned job that has not met who asked for it. */
+static bool
+leaves_unmet(uint32_t r)
+{
+	return g.rank[r].job != 0 && (g.rank[r].given_up || !mpirun_pmix_met(r));
+}
+
+/* The first one takes the others of its job with it; the last one's end is told to who asked. */
+static void
+give_job_up(uint32_t r)
+{
+	bool begins = !g.rank[r].given_up;
+	uint32_t left = 0, first = r;
+	char how[128], text[256];
+
+	for (uint32_t k = 0; k < g.nranks; k++) {
+		if (g.rank[k].job != g.rank[r].job)
+			continue;
+		left += g.rank[k].pid != 0;
+		if (begins && g.rank[k].pid)
+			kill(g.rank[k].pid, SIGTERM);
+		g.rank[k].given_up = true;
+		if (g.rank[k].pid == 0 && g.rank[k].over_s < g.rank[first].over_s)
+			first = k;
+	}
+	end_text(first, how, sizeof how);
+	if (begins) {
+		mpirun_say("%s %s before its job had met who started it; the job is given up",
+			   name_rank(r), how);
+		g.given_up_s = now_s() + GRACE_S;
+	}
+	if (left == 0) {
+		snprintf(text, sizeof text, "%s %s", name_rank(first), how);
+		mpirun_pmix_tell_unmet(first, text);
+	}
+	if (g.o->keep_going)
+		settle_status();
+}
+
+static void
+kill_given_up(void)
+{
+	for (uint32_t k = 0; k < g.nranks; k++)
+		if (g.rank[k].given_up && g.rank[k].pid)
+			kill(g.rank[k].pid, SIGKILL);
+	g.given_up_s = 0;
+}
+
 /* The others go on without it, however it ended. */
 static void
 outlive(uint32_t r, enum mpirun_state state)
@@ -249,9 +310,8 @@ outlive(uint32_t r, enum mpirun_state state)
 		g.ended_well = true;
 	else if (g.first_bad == 0)
 		g.first_bad = code ? code : 1;
-	if (g.alive == 0)
-		g.status = g.ended_well ? 0 : g.first_bad;
-	else
+	settle_status();
+	if (g.alive)
 		mpirun_pmix_tell_gone(r);
 }
 
@@ -267,12 +327,17 @@ rank_over(uint32_t r, int wait_status)
 	g.rank[r].wait_status = wait_status;
 	g.rank[r].over_s = now_s() - g.begun_s;
 	g.alive--;
+	g.torn |= WIFSIGNALED(wait_status) || state == MPIRUN_INSIDE;
 	if (g.ending)
 		return;
 	/* Whoever called MPI_Abort has said why. */
 	if (mpirun_pmix_aborted(&who, &status, text)) {
 		g.by_abort = true;
 		end_local_job(status & 0xff ? status & 0xff : 1);
+		return;
+	}
+	if (leaves_unmet(r)) {
+		give_job_up(r);
 		return;
 	}
 	if (g.o->keep_going) {
@@ -403,7 +468,7 @@ start_spawn(const struct mpirun_spawn *s, char nspace[256])
 	if (n > MPIRUN_RANKS_MAX - g.nranks || (g.o->usize && g.alive + n > g.o->usize))
 		return MPIRUN_NO_ROOM;
 	first = add_ranks(app, napps);
-	if (!mpirun_pmix_add(app, napps, n, nspace))
+	if (!mpirun_pmix_add(app, napps, n, mpirun_spawn_asker(s), nspace))
 		return MPIRUN_NO;
 	for (uint32_t r = first; r < first + n; r++) {
 		if (start_rank(r))
@@ -432,6 +497,15 @@ pass_output(const struct pollfd *fds, nfds_t n)
 		end_local_job(128 + SIGPIPE);
 }
 
+/* 0: none. */
+static double
+next_deadline(void)
+{
+	if (g.given_up_s > 0 && (g.deadline_s == 0 || g.given_up_s < g.deadline_s))
+		return g.given_up_s;
+	return g.deadline_s;
+}
+
 /* Until every rank is over and what they printed is out; what a rank left running may keep
  * its output open, but not us. */
 static void
@@ -450,8 +524,9 @@ attend(void)
 			n += mpirun_label_fds(fds + 2);
 		if (!g.alive && !g.ending)
 			end_local_job(g.status);
-		if (g.deadline_s > 0) {
-			double left = g.deadline_s - now_s();
+		double until_s = next_deadline();
+		if (until_s > 0) {
+			double left = until_s - now_s();
 			wait_ms = left > 0 ? (int)(left * 1e3) + 1 : 0;
 		}
 		int ready = poll(fds, n, wait_ms);
@@ -465,6 +540,8 @@ attend(void)
 			if (piped)
 				pass_output(fds + 2, n - 2);
 		}
+		if (g.given_up_s > 0 && now_s() >= g.given_up_s)
+			kill_given_up();
 		if (g.deadline_s > 0 && now_s() >= g.deadline_s) {
 			if (!g.alive)
 				return;
@@ -596,13 +673,13 @@ mpirun_local(const struct mpirun_options *o)
 		attend();
 		/* PMIx's server (4.2) may stop for ever over a rank that was ended while it
 		 * shook hands: a mutex stays taken.  Then it ends with us. */
-		if (g.status == 0)
+		if (g.status == 0 && !g.torn)
 			mpirun_pmix_stop();
 	}
 	names_drop(getpid());
 	nftw(g.folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(g.rank);
-	if (ok && g.status != 0) { /* the server's threads are still there */
+	if (ok && (g.status != 0 || g.torn)) { /* the server's threads are still there */
 		fflush(NULL);
 		_exit(g.status);
 	}

@@ -85,18 +85,22 @@ enum mpirun_state { MPIRUN_NEVER, MPIRUN_INSIDE, MPIRUN_OUT }; /* between PMIx_I
  *
  * Serve a job of o->nranks; folder is for its sockets.  False: said why. */
 bool mpirun_pmix_start(const struct mpirun_options *o, const char *folder);
-/* One more job, that a rank has asked for: n ranks of these programs, which stay.  nspace[256] is
- * its name.  False: said why. */
-bool mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, char *nspace);
+/* One more job, that the rank `asker` has asked for: n ranks of these programs, which stay.
+ * nspace[256] is its name.  False: said why. */
+bool mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, uint32_t asker,
+		     char *nspace);
 /* Environment of a rank: the program's own with what PMIx adds; NULL: said why. */
 char **mpirun_pmix_env(uint32_t rank, char **own);
 enum mpirun_state mpirun_pmix_state(uint32_t rank);
-/* Have all ranks told each other where they are?  Before, none of them can do without another. */
-bool mpirun_pmix_met(void);
+/* Have all ranks of its job told each other where they are, and met who asked for the job?  Before,
+ * none of them can do without another. */
+bool mpirun_pmix_met(uint32_t rank);
 /* Did a rank ask for the end of the job?  Its status and text. */
 bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
 /* Tell the others that this rank is no more. */
 void mpirun_pmix_tell_gone(uint32_t rank);
+/* Tell the one that asked for its job that nobody comes, since this rank ended; text: how. */
+void mpirun_pmix_tell_unmet(uint32_t rank, const char *text);
 /* Readable when a rank asks for the end, or has come. */
 int mpirun_pmix_fd(void);
 void mpirun_pmix_wake(void);
@@ -109,6 +113,8 @@ struct mpirun_spawn;
 struct mpirun_spawn *mpirun_spawn_next(void); /* NULL: nothing is asked for */
 /* Its programs, which stay when the answer has been given; *n ranks in all. */
 struct mpirun_app *mpirun_spawn_apps(const struct mpirun_spawn *s, uint32_t *napps, uint32_t *n);
+/* The rank that asks. */
+uint32_t mpirun_spawn_asker(const struct mpirun_spawn *s);
 /* Only hosts that are this machine are named. */
 bool mpirun_spawn_here(const struct mpirun_spawn *s);
 enum mpirun_spawned {

@@ -20,13 +20,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TOLD_INFOS 2
+
 /* A job: the first one, or one that a rank asked for. */
 struct job {
 	struct job *next;
 	pmix_nspace_t nspace;
 	uint32_t first, n;
+	uint32_t asker; /* MPIRUN_RANKS_MAX: nobody, it is the first */
 	const struct mpirun_app *app;
 	uint32_t napps;
+	_Atomic bool met; /* a rank says so */
 };
 
 static struct {
@@ -35,7 +39,6 @@ static struct {
 	uint32_t universe; /* 0: nobody has bounded it */
 	char host[256];
 	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum mpirun_state by rank */
-	_Atomic bool met;		     /* a rank says that all know each other */
 	int wake[2];
 	pthread_mutex_t lock;
 	bool aborted;
@@ -46,23 +49,40 @@ static struct {
 
 /* ---- jobs -------------------------------------------------------------------- */
 
-/* The number of that process over all jobs; MPIRUN_RANKS_MAX: it is none of ours. */
-static uint32_t
-rank_of_proc(const pmix_proc_t *proc)
+/* The job of that process; NULL: it is none of ours. */
+static struct job *
+job_of_proc(const pmix_proc_t *proc)
 {
-	for (const struct job *j = atomic_load(&g.jobs); j; j = j->next)
-		if (PMIX_CHECK_NSPACE(proc->nspace, j->nspace) && proc->rank < j->n)
-			return j->first + proc->rank;
-	return MPIRUN_RANKS_MAX;
+	struct job *j = atomic_load(&g.jobs);
+
+	while (j && !(PMIX_CHECK_NSPACE(proc->nspace, j->nspace) && proc->rank < j->n))
+		j = j->next;
+	return j;
+}
+
+uint32_t
+mpirun_rank_of(const pmix_proc_t *proc)
+{
+	const struct job *j = job_of_proc(proc);
+
+	return j ? j->first + proc->rank : MPIRUN_RANKS_MAX;
+}
+
+static struct job *
+job_of_rank(uint32_t rank)
+{
+	struct job *j = atomic_load(&g.jobs);
+
+	while (rank < j->first)
+		j = j->next;
+	return j;
 }
 
 static void
 proc_of_rank(uint32_t rank, pmix_proc_t *proc)
 {
-	const struct job *j = atomic_load(&g.jobs);
+	const struct job *j = job_of_rank(rank);
 
-	while (rank < j->first)
-		j = j->next;
 	PMIX_LOAD_PROCID(proc, j->nspace, rank - j->first);
 }
 
@@ -71,7 +91,7 @@ proc_of_rank(uint32_t rank, pmix_proc_t *proc)
 static void
 note_state(const pmix_proc_t *proc, enum mpirun_state state)
 {
-	uint32_t rank = rank_of_proc(proc);
+	uint32_t rank = mpirun_rank_of(proc);
 
 	if (rank < MPIRUN_RANKS_MAX)
 		atomic_store(&g.state[rank], state);
@@ -103,11 +123,15 @@ static pmix_status_t
 on_pmix_abort(const pmix_proc_t *proc, void *object, int status, const char text[],
 	      pmix_proc_t procs[], size_t nprocs, pmix_op_cbfunc_t done, void *arg)
 {
+	const struct job *j = job_of_proc(proc);
+	/* Who asked for its job is to hear that it does not come, and goes on if it likes. */
+	bool unmet = j && j->asker < MPIRUN_RANKS_MAX && !atomic_load(&j->met);
+
 	(void)object, (void)procs, (void)nprocs;
 	pthread_mutex_lock(&g.lock);
-	if (!g.aborted) {
+	if (!g.aborted && !unmet) {
 		g.aborted = true;
-		g.abort_rank = rank_of_proc(proc);
+		g.abort_rank = mpirun_rank_of(proc);
 		g.abort_status = status;
 		snprintf(g.abort_text, sizeof g.abort_text, "%s", text ? text : "");
 	}
@@ -151,9 +175,11 @@ static pmix_status_t
 on_notice(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range,
 	  pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done, void *arg)
 {
-	(void)source, (void)range, (void)info, (void)ninfo, (void)done, (void)arg;
-	if (code == LMPI_LAUNCH_MET)
-		atomic_store(&g.met, true);
+	struct job *j = code == LMPI_LAUNCH_MET ? job_of_proc(source) : NULL;
+
+	(void)range, (void)info, (void)ninfo, (void)done, (void)arg;
+	if (j)
+		atomic_store(&j->met, true);
 	/* done() would wait for a lock that our caller holds (PMIx 4.2). */
 	return PMIX_OPERATION_SUCCEEDED;
 }
@@ -298,7 +324,7 @@ register_ranks(const struct job *j)
 }
 
 static bool
-add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n)
+add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n, uint32_t asker)
 {
 	struct job *j = calloc(1, sizeof *j);
 
@@ -309,6 +335,7 @@ add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n)
 	*j = (struct job){.next = atomic_load(&g.jobs),
 			  .first = g.nranks,
 			  .n = n,
+			  .asker = asker,
 			  .app = app,
 			  .napps = napps};
 	if (g.njobs == 0)
@@ -323,9 +350,10 @@ add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n)
 }
 
 bool
-mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, char *nspace)
+mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, uint32_t asker,
+		char *nspace)
 {
-	bool ok = add_pmix_job(app, napps, n);
+	bool ok = add_pmix_job(app, napps, n, asker);
 
 	snprintf(nspace, sizeof(pmix_nspace_t), "%s", atomic_load(&g.jobs)->nspace);
 	return ok;
@@ -353,29 +381,59 @@ mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 		mpirun_say("PMIx server: %s", PMIx_Error_string(rc));
 		return false;
 	}
-	return add_pmix_job(o->app, o->napps, o->nranks);
+	return add_pmix_job(o->app, o->napps, o->nranks, MPIRUN_RANKS_MAX);
 }
 
+/* arg: NULL, or what was told with it. */
 static void
 note_told(pmix_status_t status, void *arg)
 {
-	(void)arg;
-	if (status != PMIX_SUCCESS)
+	pmix_info_t *info = arg;
+
+	if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED)
 		mpirun_say("PMIx: telling of the end of a rank: %s", PMIx_Error_string(status));
+	if (info)
+		PMIX_INFO_FREE(info, TOLD_INFOS);
 }
 
 /* Nobody waits for the answer: a rank that dies meanwhile may keep it away, and its own end could
  * not be told then. */
-void
-mpirun_pmix_tell_gone(uint32_t rank)
+static void
+tell_of_end(pmix_status_t what, uint32_t rank, pmix_data_range_t range, pmix_info_t *info)
 {
 	pmix_proc_t proc;
 
 	proc_of_rank(rank, &proc);
-	pmix_status_t rc = PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE,
-					     NULL, 0, note_told, NULL);
-	if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
-		note_told(rc, NULL);
+	pmix_status_t rc =
+		PMIx_Notify_event(what, &proc, range, info, info ? TOLD_INFOS : 0, note_told, info);
+	if (rc != PMIX_SUCCESS)
+		note_told(rc, info);
+}
+
+void
+mpirun_pmix_tell_gone(uint32_t rank)
+{
+	tell_of_end(PMIX_ERR_PROC_ABORTED, rank, PMIX_RANGE_NAMESPACE, NULL);
+}
+
+void
+mpirun_pmix_tell_unmet(uint32_t rank, const char *text)
+{
+	uint32_t asker = job_of_rank(rank)->asker;
+	pmix_info_t *info = NULL;
+	pmix_proc_t to;
+
+	if (asker >= MPIRUN_RANKS_MAX)
+		return;
+	PMIX_INFO_CREATE(info, TOLD_INFOS);
+	if (!info) {
+		mpirun_say("out of memory");
+		return;
+	}
+	proc_of_rank(asker, &to);
+	PMIX_INFO_LOAD(&info[0], PMIX_EVENT_CUSTOM_RANGE, &to, PMIX_PROC);
+	PMIX_INFO_LOAD(&info[1], PMIX_EVENT_TEXT_MESSAGE, text, PMIX_STRING);
+	tell_of_end(LMPI_LAUNCH_UNMET, rank, PMIX_RANGE_CUSTOM, info);
 }
 
 char **
@@ -405,9 +463,9 @@ mpirun_pmix_state(uint32_t rank)
 }
 
 bool
-mpirun_pmix_met(void)
+mpirun_pmix_met(uint32_t rank)
 {
-	return atomic_load(&g.met);
+	return atomic_load(&job_of_rank(rank)->met);
 }
 
 bool

@@ -95,7 +95,7 @@ mpirun_on_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info
 struct mpirun_spawn {
 	struct mpirun_spawn *next;
 	struct mpirun_app *app;
-	uint32_t napps, n;
+	uint32_t napps, n, asker;
 	bool elsewhere;
 	pmix_spawn_cbfunc_t done;
 	void *arg;
@@ -148,7 +148,7 @@ mpirun_on_spawn(const pmix_proc_t *proc, const pmix_info_t job_info[], size_t ni
 	struct mpirun_spawn *s = calloc(1, sizeof *s);
 	bool ok = s && napps > 0 && (s->app = calloc(napps, sizeof *s->app)) != NULL;
 
-	(void)proc, (void)job_info, (void)ninfo;
+	(void)job_info, (void)ninfo;
 	for (size_t a = 0; ok && a < napps; a++) {
 		ok = apps[a].maxprocs >= 0 && apps[a].maxprocs <= MPIRUN_RANKS_MAX &&
 		     copy_app(&apps[a], &s->app[a], &s->elsewhere);
@@ -160,6 +160,7 @@ mpirun_on_spawn(const pmix_proc_t *proc, const pmix_info_t job_info[], size_t ni
 		return PMIX_ERR_BAD_PARAM;
 	}
 	s->napps = (uint32_t)napps;
+	s->asker = mpirun_rank_of(proc);
 	s->done = done;
 	s->arg = arg;
 	pthread_mutex_lock(&asked.lock);
@@ -190,6 +191,12 @@ mpirun_spawn_apps(const struct mpirun_spawn *s, uint32_t *napps, uint32_t *n)
 	*napps = s->napps;
 	*n = s->n;
 	return s->app;
+}
+
+uint32_t
+mpirun_spawn_asker(const struct mpirun_spawn *s)
+{
+	return s->asker;
 }
 
 bool

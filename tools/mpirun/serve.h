@@ -4,6 +4,10 @@
 #define MPIRUN_SERVE_H
 
 #include <pmix_server.h>
+#include <stdint.h>
+
+/* Its number over all jobs, in pmix.c; MPIRUN_RANKS_MAX: it is none of ours. */
+uint32_t mpirun_rank_of(const pmix_proc_t *proc);
 
 pmix_status_t mpirun_on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
 				pmix_op_cbfunc_t done, void *arg);
