@@ -219,12 +219,60 @@ collectives_after_death(void)
 	CHECK(check_class(MPI_Bcast(&x, 1, MPI_INT, 0, begun)) == MPIX_ERR_PROC_FAILED);
 }
 
+/* A program's own error handler mends: rank 0 waits for the dead one and revokes, the others wait
+ * for rank 0.  All shrink in the handler and go on with what it has made. */
+static MPI_Comm mended;
+static int mended_class;
+
+static void
+mend_in_handler(MPI_Comm *comm, int *code, ...)
+{
+	int old, all[64] = {-1}, n;
+
+	mended_class = check_class(*code);
+	MPI_Comm_rank(*comm, &old);
+	if (mended_class == MPIX_ERR_PROC_FAILED)
+		MPIX_Comm_revoke(*comm);
+	CHECK(MPIX_Comm_shrink(*comm, &mended) == MPI_SUCCESS);
+	MPI_Comm_size(mended, &n);
+	CHECK(MPI_Gather(&old, 1, MPI_INT, all, 1, MPI_INT, 0, mended) == MPI_SUCCESS);
+	for (int i = 0; check_rank == 0 && i < n && i < 64; i++)
+		CHECK(all[i] == i);
+}
+
+static MPI_Comm
+with_handler(MPI_Comm comm)
+{
+	MPI_Errhandler mend;
+	MPI_Comm own;
+
+	MPI_Comm_dup(comm, &own);
+	MPI_Comm_create_errhandler(mend_in_handler, &mend);
+	MPI_Comm_set_errhandler(own, mend);
+	MPI_Errhandler_free(&mend);
+	return own;
+}
+
+static void
+mend_after_death(MPI_Comm own)
+{
+	int from = check_rank == 0 ? check_size - 1 : 0, x = 1, sum = 0;
+	int class = check_rank == 0 ? MPIX_ERR_PROC_FAILED : MPIX_ERR_REVOKED;
+
+	WANT(class, MPI_Recv(&x, 1, MPI_INT, from, 4, own, MPI_STATUS_IGNORE));
+	CHECK(mended_class == class);
+	CHECK(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, mended) == MPI_SUCCESS);
+	CHECK(sum == check_size - 1);
+	MPI_Comm_free(&mended);
+	MPI_Comm_free(&own);
+}
+
 /* The last one is no more. */
 static void
 after_death(void)
 {
 	int dead = check_size - 1, x = 1, y = 0, n, flag, rc;
-	MPI_Comm world = MPI_COMM_WORLD, less;
+	MPI_Comm world = MPI_COMM_WORLD, own = with_handler(world), less;
 	MPI_Request any, r;
 	MPI_Status st;
 	MPI_Group g;
@@ -239,6 +287,7 @@ after_death(void)
 	collectives_after_death();
 	MPI_Comm_free(&begun);
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r, &st));
+	mend_after_death(own);
 	windows_after_death();
 	files_after_death();
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Send(&x, 1, MPI_INT, dead, 1, world));
