@@ -50,6 +50,10 @@ no_loss() { ! logged "$1" 'relay .* of cluster a is gone'; }
 testbed_relayd "$B" afe0 afe1 bfe0 || { fail peers-relayd "does not start"; exit 1; }
 testbed_wait 10 "the channel" has_channels afe1 1
 check sealed-channel "none: $(tail -2 "$(log afe1)")" has_channels afe1 1
+versions=$("$B/bin/relayctl" -s "$TB_ID-afe1" status --json | python3 -c 'import json, sys
+print(*("%s=%s" % (r["state"], r["version"]) for r in json.load(sys.stdin)["cluster_relays"]))')
+ours=$("$B/bin/relayd" --version | cut -d" " -f2)
+check status-versions "'$versions' of $ours" [ "$versions" = "up=$ours here=$ours" ]
 check sealed-job "it does not end well" job sealed
 check sealed-table "afe1 has no table" logged afe1 'job 1 of relay 0: 2 processes'
 for way in plain garbage silent replay; do

@@ -52,6 +52,9 @@ cmd_status(struct ctl *c, const struct options *o)
 		{"steered", NULL}, {"segments", NULL}, {"custody", NULL},      {"paths", NULL},
 		{NULL, NULL},
 	};
+	static const struct column relays[] = {
+		{"relay", NULL}, {"private", NULL}, {"state", NULL}, {"version", NULL}, {NULL, NULL},
+	};
 	json_t *v = ask(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
 	size_t i;
 	if (o->json) {
@@ -67,6 +70,10 @@ cmd_status(struct ctl *c, const struct options *o)
 	}
 	print_pairs(v);
 	putchar('\n');
+	if (json_object_get(v, "cluster_relays")) { /* older ones do not tell */
+		print_table(json_object_get(v, "cluster_relays"), relays);
+		putchar('\n');
+	}
 	print_table(rows, workers);
 	putchar('\n');
 	show_ports(json_object_get(v, "ports"));

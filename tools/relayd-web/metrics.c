@@ -64,7 +64,7 @@ static const struct {
 static const char *
 field_of_row(const char *family)
 {
-	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_", "port_"};
+	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_", "port_", "peer_"};
 	const char *f = family + strlen("relayd_");
 	for (unsigned i = 0; i < sizeof scopes / sizeof scopes[0]; i++)
 		if (strncmp(f, scopes[i], strlen(scopes[i])) == 0)
@@ -213,6 +213,26 @@ add_ports(struct samples *s, const char *base, json_t *ports)
 }
 
 static void
+add_peers(struct samples *s, const char *base, json_t *relays)
+{
+	size_t i;
+	json_t *row;
+	char labels[LABEL_MAX_LEN];
+	json_array_foreach(relays, i, row)
+	{
+		const char *peer = json_string_value(json_object_get(row, "private"));
+		const char *state = json_string_value(json_object_get(row, "state"));
+		const char *version = json_string_value(json_object_get(row, "version"));
+		if (!state || strcmp(state, "here") == 0)
+			continue;
+		snprintf(labels, sizeof labels, "%s", base);
+		add_label(labels, "peer", peer ? peer : "?");
+		add_label(labels, "version", version ? version : "unknown");
+		add_sample(s, "peer_", "up", labels, strcmp(state, "up") == 0);
+	}
+}
+
+static void
 add_rows(struct samples *s, const char *base, json_t *o)
 {
 	static const char *const in_worker[] = {"worker", "lcore", NULL};
@@ -246,6 +266,7 @@ add_rows(struct samples *s, const char *base, json_t *o)
 		add_sample(s, "", "drops", labels,
 			   json_integer_value(json_object_get(row, "count")));
 	}
+	add_peers(s, base, json_object_get(json_object_get(o, "status"), "cluster_relays"));
 	add_ports(s, base, json_object_get(o, "ports"));
 	add_fields(s, "gateway_", base, json_object_get(o, "gateway"), NULL);
 }
@@ -253,7 +274,8 @@ add_rows(struct samples *s, const char *base, json_t *o)
 static void
 add_relay(struct samples *s, json_t *o)
 {
-	static const char *const who[] = {"private", "global", "impi_server", "phase"};
+	static const char *const who[] = {"private", "global", "impi_server", "phase",
+					  "version"};
 	json_t *status = json_object_get(o, "status");
 	const char *name = json_string_value(json_object_get(o, "name"));
 	const char *cluster = json_string_value(json_object_get(status, "cluster"));

@@ -408,6 +408,7 @@ rd_control_env(struct rd_control *c, uint16_t global_port)
 				   .settings = &c->settings,
 				   .reload = &c->reload,
 				   .nics = &c->nics,
+				   .jobs = &c->jobs,
 				   .global_port = global_port};
 }
 

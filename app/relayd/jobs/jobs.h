@@ -38,7 +38,8 @@ struct rd_peer {
 	struct rd_link link[RD_PEER_LINKS];
 	struct rd_link *live, *heir; /* NULL: none */
 	uint64_t dial_ns, probe_ns;
-	bool gone; /* was up, and is not */
+	bool gone;	  /* was up, and is not */
+	char version[32]; /* that it has told; "": it tells none, or was never there */
 };
 
 struct rd_jobs {

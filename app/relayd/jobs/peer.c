@@ -6,6 +6,7 @@
 #include "sock.h"
 
 #include "base/clock.h"
+#include "base/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,15 +73,26 @@ ping(struct rd_link *l)
 	(void)rd_link_send(l, small, relay_peer_encode(&frame, small));
 }
 
+static void
+say_version(struct rd_peer *p)
+{
+	static const struct relay_peer_frame frame = {
+		.type = RELAY_PEER_REFUSE, .job = RELAY_PEER_NO_JOB, .text = BASE_VERSION};
+	*p->version = '\0';
+	(void)rd_peer_send(p->jobs, p->index, &frame);
+}
+
 static long
 take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
 {
-	const struct rd_peer *p = l->owner;
+	struct rd_peer *p = l->owner;
 	struct relay_peer_frame frame;
 	long n = relay_peer_decode(in, len, &frame, need);
 	if (n == RELAY_ERR_SHORT)
 		return 0;
-	if (n > 0)
+	if (n > 0 && frame.type == RELAY_PEER_REFUSE && frame.job == RELAY_PEER_NO_JOB)
+		strlcpy(p->version, frame.text, sizeof p->version);
+	else if (n > 0)
 		relay_cluster_frame(p->jobs->cluster, p->index, &frame);
 	return n > 0 ? n : -1;
 }
@@ -92,6 +104,7 @@ become_live(struct rd_peer *p, struct rd_link *l)
 	p->live = l;
 	p->gone = false;
 	rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->jobs, p->index, a));
+	say_version(p);
 	relay_cluster_up(p->jobs->cluster, p->index);
 }
 

@@ -6,6 +6,7 @@
 #ifndef RD_RPC_ENV_H
 #define RD_RPC_ENV_H
 
+#include "jobs.h"
 #include "light.h"
 #include "lights.h"
 #include "loop.h"
@@ -24,6 +25,7 @@ struct rd_rpc_env {
 	struct rd_settings *settings;
 	struct rd_reload *reload;
 	const struct rd_nics *nics;
+	const struct rd_jobs *jobs;
 	uint16_t global_port; /* DPDK's number of the global leg's port */
 };
 

@@ -33,6 +33,27 @@ row_of(rd_fields_row *row, const struct rd_snapshot *s, uint32_t i)
 	return o;
 }
 
+/* The relays of the cluster, as far as the channels to them tell. */
+static json_t *
+relay_rows(const struct rd_rpc_env *env)
+{
+	const struct rd_conf *conf = env->conf;
+	json_t *rows = json_array();
+	char a[RD_IPV4_TEXT];
+	for (uint32_t i = 0; i < conf->cluster.nrelays; i++) {
+		const struct rd_peer *p = &env->jobs->peer[i];
+		bool self = i == conf->cluster.self;
+		const char *told = self ? BASE_VERSION : p->version;
+		json_t *o = json_object();
+		put_u64(o, "relay", i);
+		put_text(o, "private", rd_ipv4_text(conf->cluster.relay[i].private_address, a));
+		put_text(o, "state", self ? "here" : p->live ? "up" : "down");
+		put_text(o, "version", *told ? told : "unknown");
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
 json_t *
 rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 {
@@ -44,6 +65,7 @@ rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 		json_array_append_new(workers, row_of(rd_fields_worker, s, i));
 	json_object_set_new(o, "workers", workers);
 	json_object_set_new(o, "ports", rd_rpc_port_rows(env->nics, false));
+	json_object_set_new(o, "cluster_relays", relay_rows(env));
 	put_text(o, "version", BASE_VERSION);
 	return o;
 }

@@ -40,6 +40,12 @@ function table(id, columns, rows, none) {
 	$(id).replaceWith(t);
 }
 
+// Its own first; others only where they differ.
+function versions(status) {
+	const others = (status.cluster_relays || []).map(r => r.version);
+	return [...new Set([status.version, ...others])].join(', ');
+}
+
 function rate(now, was, key, seconds) {
 	return was && seconds > 0 ? Math.max(0, (now[key] - was[key]) / seconds) : 0;
 }
@@ -122,6 +128,7 @@ function show(relays) {
 	table('relays', [
 		['relay', r => r.name], ['cluster', r => r.up ? r.status.cluster : ''],
 		['state', r => r.up ? r.status.phase : r.why, false, r => !r.up],
+		['version', r => r.up ? versions(r.status) : '', false, r => r.up && versions(r.status).includes(',')],
 		['up', r => r.up ? span(r.status.uptime_ms) : '', true],
 		['busy', r => r.up ? (r.status.busy_permille / 10).toFixed(1) + ' %' : '', true],
 		['bit/s', r => r.up ? si(r.bits) : '', true], ['segments/s', r => r.up ? si(r.segments) : '', true],

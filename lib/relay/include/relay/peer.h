@@ -10,7 +10,8 @@
  *     7 GIVE    (no body)                send me the tables of the jobs you have
  *     8 WAYS    u32 job | u32 ways       clients that the sender can reach, a bit each
  *
- * `job` is the job's label base, which is unique in the cluster.  PING goes out
+ * `job` is the job's label base, which is unique in the cluster and not 0.  A REFUSE of job 0 says
+ * the sender's version as its text: relays from before that ignore what is of no job they have.  PING goes out
  * every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer: jobs without
  * foreign hosts go on over the others (doc/job-setup.md, Several relays in one cluster). */
 #ifndef RELAY_PEER_H
@@ -24,6 +25,8 @@
 #define RELAY_PEER_FRAME_MAX (64u << 20)
 #define RELAY_PEER_HEAD	     5
 #define RELAY_PEER_PURPOSE   "relayd peer" /* of the sealed stream the frames go over */
+
+#define RELAY_PEER_NO_JOB 0u
 
 enum relay_peer_type {
 	RELAY_PEER_JOB = 1,
