@@ -44,10 +44,10 @@ include lib/spx/module.mk
 include lib/mpi/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
+include driver/process/module.mk
 -include driver/ocs/module.mk
 include driver/aead/module.mk
 include driver/tune/module.mk
-include driver/process/module.mk
 include driver/names/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk

@@ -19,6 +19,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "driver/accept.h"
 #include "driver/secrets.h"
 
 #define PEERS_MAX	 (IMPI_CLIENTS_MAX + IMPI_SERVER_STRANGERS_MAX)
@@ -217,12 +218,12 @@ accept_all(struct serve *v)
 		struct sockaddr_storage ss = {0};
 		socklen_t len = sizeof ss;
 		char name[sizeof v->peer[0].name];
-		int fd = accept4(v->listen_fd, (struct sockaddr *)&ss, &len,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		bool pause;
+		int fd = process_accept(v->listen_fd, (struct sockaddr *)&ss, &len, &pause);
 		if (fd < 0) {
 			if (errno == EINTR || errno == ECONNABORTED)
 				continue;
-			if (errno != EAGAIN) {
+			if (pause) {
 				serve_log("accept: %s; pausing for a second", strerror(errno));
 				v->accept_at_ns = serve_now_ns() + 1000000000u;
 			}

@@ -4,6 +4,7 @@
 #include "driver.h"
 
 #include "base/clock.h"
+#include "driver/accept.h"
 #include "ocsproto/ocsproto.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define CONNECT_NS (5 * BASE_S_NS)
 #define READS_MAX  64 /* of 16 KiB in one turn */
 #define OUT_BYTES  16384u
+#define PAUSE_NS   (200 * BASE_MS_NS) /* of a listener without descriptors */
 #define ADDRESSES  4u
 
 enum link { DOWN, CONNECTING, OPEN };
@@ -32,6 +34,7 @@ struct stream {
 	struct ocsdrv_pause pause;
 	bool listens;
 	int epoll, listener, fd;
+	uint64_t listen_ns; /* the listener is watched again; BASE_NEVER_NS: it is */
 	enum link link;
 	uint64_t at_ns; /* DOWN: try again; CONNECTING: give up */
 	struct sockaddr_storage addr[ADDRESSES];
@@ -116,16 +119,34 @@ call_switch(struct stream *s, uint64_t now_ns)
 		stream_hang_up(s, now_ns, strerror(errno));
 }
 
+static void
+watch_callers(struct stream *s, uint32_t events, uint64_t until_ns)
+{
+	struct epoll_event ev = {.events = events, .data.fd = s->listener};
+	if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &ev) == 0)
+		s->listen_ns = until_ns;
+}
+
 /* A switch that calls again has lost the session before. */
 static void
 take_callers(struct stream *s, uint64_t now_ns)
 {
+	bool pause;
 	int fd;
-	while ((fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	if (s->listen_ns != BASE_NEVER_NS) {
+		if (now_ns < s->listen_ns)
+			return;
+		watch_callers(s, EPOLLIN, BASE_NEVER_NS);
+	}
+	while ((fd = process_accept(s->listener, NULL, NULL, &pause)) >= 0) {
 		if (s->link == OPEN)
 			stream_hang_up(s, now_ns, "the switch called again");
 		adopt_socket(s, fd, EPOLLIN);
 		begin_session(s, now_ns);
+	}
+	if (pause) {
+		snprintf(s->trouble, sizeof s->trouble, "accept: %s", strerror(errno));
+		watch_callers(s, 0, base_add_ns(now_ns, PAUSE_NS));
 	}
 }
 
@@ -222,7 +243,8 @@ static uint64_t
 stream_expiry(const struct ocs_driver *d)
 {
 	const struct stream *s = (const struct stream *)(const void *)d;
-	return s->link == OPEN ? s->sw->ops->expiry_ns(s->sw) : s->at_ns;
+	uint64_t at_ns = s->link == OPEN ? s->sw->ops->expiry_ns(s->sw) : s->at_ns;
+	return base_min_ns(at_ns, s->listen_ns);
 }
 
 static int
@@ -344,6 +366,7 @@ ocsdrv_stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]
 	}
 	s->d.ops = &stream_ops;
 	s->fd = s->listener = -1;
+	s->listen_ns = BASE_NEVER_NS;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ocsdrv_pause_init(&s->pause, cfg);
 	s->listens = strncmp(address, "listen:", 7) == 0;

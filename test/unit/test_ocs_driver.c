@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What driver/ocs does before there is a connection: addresses, credentials, pauses. */
+/* What driver/ocs does before there is a connection: addresses, credentials, pauses; a listener
+ * without descriptors. */
 #include "cmocka_all.h"
 
 #include "driver.h"
 
 #include "base/clock.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +134,46 @@ test_bad_configurations(void **state)
 	}
 }
 
+/* A switch that calls while there are no descriptors has its session later; the driver does not
+ * ask for a turn before. */
+static void
+test_pause_of_listener(void **state)
+{
+	(void)state;
+	enum { NOW = 1000 };
+	const char *const address = "listen:127.0.0.1:26653";
+	const struct ocs_driver_config cfg = {
+		.protocol = "openflow", .address = address, .ports = 4, .batch = 4};
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+				       .sin_port = htons(26653),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	char why[OCS_DRIVER_WHY] = "";
+	struct ocs_driver *d = ocs_driver_open(&cfg, why);
+	struct rlimit was, none;
+	int caller = socket(AF_INET, SOCK_STREAM, 0);
+	if (!d)
+		fail_msg("%s", why);
+	struct pollfd p = {.fd = ocs_driver_fd(d), .events = POLLIN};
+	assert_int_equal(connect(caller, (const struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ocs_driver_turn(d, NOW);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_non_null(strstr(ocs_driver_trouble(d), "Too many open files"));
+	assert_int_equal(poll(&p, 1, 0), 0);
+	uint64_t again = ocs_driver_expiry_ns(d);
+	assert_true(again > NOW && again <= NOW + BASE_S_NS);
+	ocs_driver_turn(d, again - 1);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	ocs_driver_turn(d, again);
+	uint8_t hello;
+	assert_int_equal(recv(caller, &hello, 1, 0), 1);
+	close(caller);
+	ocs_driver_close(d);
+}
+
 int
 main(void)
 {
@@ -137,6 +182,7 @@ main(void)
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_bad_configurations),
+		cmocka_unit_test(test_pause_of_listener),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-$(call prog,ocsctl,$(wildcard tools/ocsctl/*.c),ocsdrv ocsproto ocs base,libbsd)
+$(call prog,ocsctl,$(wildcard tools/ocsctl/*.c),ocsdrv ocsproto ocs process base,libbsd)

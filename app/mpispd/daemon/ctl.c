@@ -2,6 +2,8 @@
 /* The control socket: JSON-RPC, one line a request (doc/sp.md). */
 #include "daemon.h"
 
+#include "base/clock.h"
+#include "driver/accept.h"
 #include "rd/rpc.h"
 
 #include <errno.h>
@@ -15,12 +17,15 @@
 
 #define CLIENTS_MAX 32u
 #define LINES_MAX   64u
+#define PAUSE_NS    (200 * BASE_MS_NS)
+#define SAY_NS	    (10 * BASE_S_NS) /* that it pauses is said anew */
 
 static struct client {
 	int fd; /* -1: free */
 	struct rd_rpc_conn conn;
 } * client;
 static int listener = -1;
+static uint64_t listen_again_ns; /* nobody is let in before */
 
 /* ---- status ---- */
 
@@ -322,10 +327,17 @@ spd_ctl_close(void)
 }
 
 static void
-take_client(void)
+take_client(uint64_t now_ns)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	bool pause;
+	int fd = process_accept(listener, NULL, NULL, &pause);
 
+	if (pause) {
+		if (now_ns - listen_again_ns >= SAY_NS)
+			spd_log("accept: %s; the control socket pauses (see ulimit -n)",
+				strerror(errno));
+		listen_again_ns = now_ns + PAUSE_NS;
+	}
 	for (uint32_t i = 0; fd >= 0 && i < CLIENTS_MAX; i++)
 		if (client[i].fd < 0) {
 			client[i].fd = fd;
@@ -385,9 +397,13 @@ serve_client(struct client *c)
 }
 
 nfds_t
-spd_ctl_fds(struct pollfd *fd)
+spd_ctl_fds(struct pollfd *fd, uint64_t now_ns, uint64_t *until_ns)
 {
-	fd[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+	bool listens = now_ns >= listen_again_ns;
+
+	if (!listens)
+		*until_ns = base_min_ns(*until_ns, listen_again_ns);
+	fd[0] = (struct pollfd){.fd = listens ? listener : -1, .events = POLLIN};
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
 		size_t room = 0, len;
 		short events = 0;
@@ -404,10 +420,9 @@ spd_ctl_fds(struct pollfd *fd)
 void
 spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns)
 {
-	(void)now_ns;
 	for (nfds_t i = 1; i < n; i++)
 		if (fd[i].revents && client[i - 1].fd == fd[i].fd)
 			serve_client(&client[i - 1]);
 	if (fd[0].revents)
-		take_client();
+		take_client(now_ns);
 }

@@ -224,7 +224,8 @@ void spd_slot_left(uint32_t slot);
 /* --- ctl.c */
 bool spd_ctl_open(char why[SPD_WHY]);
 void spd_ctl_close(void);
-nfds_t spd_ctl_fds(struct pollfd *fd);
+/* *until_ns: no later than when the listener is watched again. */
+nfds_t spd_ctl_fds(struct pollfd *fd, uint64_t now_ns, uint64_t *until_ns);
 void spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
 /* What spd_feed_ask() was asked for is agreed on, or not: why. */
 void spd_ctl_asked(bool ok, const char *why);

@@ -181,7 +181,7 @@ turn_daemon(struct pollfd *fd)
 		until = base_min_ns(until, spd.end_ns);
 	fd[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
-	nfds_t ctl = spd_ctl_fds(fd + 2), procs = spd_procs_fds(fd + 2 + ctl);
+	nfds_t ctl = spd_ctl_fds(fd + 2, now, &until), procs = spd_procs_fds(fd + 2 + ctl);
 	sleep_daemon(fd, 2 + ctl + procs, until);
 	now = spd_now_ns();
 	hear_signals();

@@ -3,6 +3,7 @@
 #include "gateway.h"
 
 #include "base/clock.h"
+#include "driver/accept.h"
 #include "sock.h"
 
 #include <arpa/inet.h>
@@ -480,10 +481,10 @@ accept_guests(struct rd_gateway *g, uint32_t listener)
 	for (int k = 0; k < ACCEPTS && l->fd >= 0; k++) {
 		struct sockaddr_in sin = {0};
 		socklen_t len = sizeof sin;
-		int fd =
-			accept4(l->fd, (struct sockaddr *)&sin, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		bool pause;
+		int fd = process_accept(l->fd, (struct sockaddr *)&sin, &len, &pause);
 		if (fd < 0) {
-			if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			if (pause)
 				pause_listener(g, listener);
 			return;
 		}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-$(call room,gateway,datapath mail host,rdconf rdnet gateway relay suci rddpdk base,libdpdk libbsd)
+$(call room,gateway,datapath mail host,rdconf rdnet gateway relay suci rddpdk process base,libdpdk libbsd)

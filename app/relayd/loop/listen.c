@@ -2,6 +2,7 @@
 #include "listen.h"
 
 #include "base/clock.h"
+#include "driver/accept.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,8 +22,9 @@ rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
 	struct rd_loop *c = l->loop;
 	struct sockaddr_in sin = {0};
 	socklen_t len = sizeof sin;
-	int fd = accept4(l->watch.fd, ip ? (struct sockaddr *)&sin : NULL, ip ? &len : NULL,
-			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+	bool pause;
+	int fd = process_accept(l->watch.fd, ip ? (struct sockaddr *)&sin : NULL, ip ? &len : NULL,
+				&pause);
 	if (fd >= 0) {
 		if (ip)
 			*ip = ntohl(sin.sin_addr.s_addr);
@@ -30,7 +32,7 @@ rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
 			*port = ntohs(sin.sin_port);
 		return fd;
 	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+	if (pause) {
 		rd_log_limited(&c->limit_pause, c->now_ns, RD_LOG_WARNING,
 			       "accept: %s; a listener pauses for %u ms (see LimitNOFILE, "
 			       "ulimit -n)",
