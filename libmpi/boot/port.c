@@ -30,7 +30,9 @@
 #define DOOR_NONE UINT32_MAX
 #define CONNECT_S 300.0
 #define FAR_S	  5.0
+#define SWAP_S	  300.0 /* or what is said by "timeout", if that is longer */
 #define LOOK_NS	  BASE_MS_NS
+#define GREETINGS "the greetings"
 
 static struct port {
 	int fd; /* -1: free */
@@ -323,6 +325,17 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 	return LMPI_OK;
 }
 
+/* Nobody is there yet.  Who waits for ever for somebody to come need not wait for ever for those who
+ * came. */
+static struct lmpi_talk
+begin_talk(double seconds)
+{
+	struct lmpi_talk t = LMPI_NO_TALK;
+
+	t.swap_s = seconds > SWAP_S ? seconds : SWAP_S;
+	return t;
+}
+
 /* Who knocked at the port's door begins to talk; false: it did not knock rightly, or has gone. */
 static bool
 take_far(uint64_t token, struct lmpi_talk *t, const struct lmpi_greeting *mine,
@@ -349,7 +362,7 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 {
 	uint64_t deadline = port_deadline(seconds);
 
-	*t = LMPI_NO_TALK;
+	*t = begin_talk(seconds);
 	for (;;) {
 		/* Another thread may have closed it meanwhile. */
 		const struct port *p = find_port(name, why);
@@ -369,7 +382,8 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 		}
 		if (t->fd >= 0) {
 			settle_socket(t->fd);
-			return lmpi_talk_swap(t, mine, sizeof *mine, theirs, sizeof *theirs, why);
+			return lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs,
+					      sizeof *theirs, why);
 		}
 		/* Who was taken may believe that the conversation has begun. */
 		if (now >= deadline && !lmpi_guests_any_taken(p->guests))
@@ -419,7 +433,6 @@ reach_port(const char *name, uint64_t deadline, struct lmpi_talk *t, uint64_t *t
 	struct door_address a, behind, mine;
 	int rc = parse_port(name, &a, &behind, why);
 
-	*t = LMPI_NO_TALK;
 	if (rc)
 		return rc;
 	if (behind.n && lmpi_doors_mine(&mine) && !lmpi_doors_near(&behind)) {
@@ -444,6 +457,7 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 {
 	double limit = seconds < 0 ? CONNECT_S : seconds;
 	uint64_t deadline = port_deadline(limit), token;
+	*t = begin_talk(seconds);
 	int rc = reach_port(name, deadline, t, &token, why);
 
 	if (rc) {
@@ -456,7 +470,8 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 			    : -1;
 	if (heard == 1 && say_word(t, LMPI_GO, token, NULL))
 		return far ? LMPI_OK
-			   : lmpi_talk_swap(t, mine, sizeof *mine, theirs, sizeof *theirs, why);
+			   : lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs,
+					    sizeof *theirs, why);
 	bool refused = heard < 0 && far && lmpi_doors_refused(t->door, why);
 	lmpi_talk_end(t);
 	if (refused)
@@ -513,18 +528,52 @@ pull_bytes(const struct lmpi_talk *t, uint8_t *data, size_t len, size_t *at)
 	return n >= 0;
 }
 
-int
-lmpi_talk_swap(const struct lmpi_talk *t, const void *mine, size_t len, void *theirs,
-	       size_t their_len, char why[LMPI_WHY])
+/* "the root at 10.0.0.1:4711" */
+static void
+name_far_root(const struct lmpi_talk *t, char name[64])
 {
-	size_t gone = 0, come = 0;
+	struct sockaddr_in sa = {0};
+	socklen_t len = sizeof sa;
+	char relay[LMPI_RELAY_NAME];
+	uint32_t ip;
 
+	if (t->fd < 0) {
+		lmpi_doors_relay(relay);
+		snprintf(name, 64, "the root beyond relay %s", relay);
+	} else if (getpeername(t->fd, (struct sockaddr *)&sa, &len) == 0 &&
+		   sa.sin_family == AF_INET) {
+		ip = ntohl(sa.sin_addr.s_addr);
+		snprintf(name, 64, "the root at %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
+			 ip >> 8 & 255, ip & 255, ntohs(sa.sin_port));
+	} else {
+		snprintf(name, 64, "the other root");
+	}
+}
+
+int
+lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
+	       void *theirs, size_t their_len, char why[LMPI_WHY])
+{
+	uint64_t deadline = port_deadline(t->swap_s);
+	size_t gone = 0, come = 0;
+	char root[64];
+
+	name_far_root(t, root);
 	while (push_bytes(t, mine, len, &gone) && pull_bytes(t, theirs, their_len, &come)) {
+		uint64_t now = suci_udp_now_ns();
 		if (gone == len && come == their_len)
 			return LMPI_OK;
-		(void)await_talk(t, suci_udp_now_ns() + LOOK_NS);
+		if (now >= deadline) {
+			snprintf(why, LMPI_WHY,
+				 "swapping %s: %zu of %zu bytes came from %s in %g s: have all of "
+				 "its processes called MPI_Comm_accept or MPI_Comm_connect? Info "
+				 "key \"timeout\" gives them longer",
+				 phase, come, their_len, root, t->swap_s);
+			return LMPI_ERR_OTHER;
+		}
+		(void)await_talk(t, base_min_ns(now + LOOK_NS, deadline));
 	}
-	snprintf(why, LMPI_WHY, "the other side went away while the two were being connected");
+	snprintf(why, LMPI_WHY, "swapping %s: %s went away", phase, root);
 	return LMPI_ERR_OTHER;
 }
 

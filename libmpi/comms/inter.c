@@ -73,11 +73,12 @@ swap_inter(const struct leaders *l, const void *mine, size_t n, void *theirs, si
 }
 
 static int
-swap_as_leader(void *arg, const void *mine, size_t len, void *theirs, size_t their_len)
+swap_as_leader(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
+	       size_t their_len)
 {
 	int rc = swap_inter(arg, mine, len, theirs, their_len);
 
-	return rc ? lmpi_error(rc, "the leaders could not exchange their groups") : rc;
+	return rc ? lmpi_error(rc, "the leaders could not swap %s", phase) : rc;
 }
 
 static int

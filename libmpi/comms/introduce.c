@@ -76,7 +76,7 @@ swap_cards(const struct lmpi_comm *c, lmpi_swap_fn *swap, void *arg, const struc
 	if (rc == MPI_SUCCESS) {
 		memcpy(out, mine, sizeof(*mine));
 		memcpy(out + sizeof(*mine), cards, len);
-		rc = swap(arg, out, sizeof(*mine) + len, in, sizeof(*theirs) + their_len);
+		rc = swap(arg, "the cards of all processes", out, sizeof(*mine) + len, in, sizeof(*theirs) + their_len);
 	}
 	if (rc == MPI_SUCCESS) {
 		memcpy(theirs, in, sizeof(*theirs));
@@ -99,7 +99,7 @@ agree_outcome(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, in
 	int err = lmpi_coll_max_u64(c, &mine);
 
 	if (err == MPI_SUCCESS && c->rank == leader) {
-		err = swap(arg, &mine, sizeof(mine), &theirs, sizeof(theirs));
+		err = swap(arg, "what came of it", &mine, sizeof(mine), &theirs, sizeof(theirs));
 		mine = err ? (uint64_t)err : theirs > mine ? theirs : mine;
 		err = MPI_SUCCESS;
 	}

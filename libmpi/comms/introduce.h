@@ -11,8 +11,9 @@
 
 #include "comm.h"
 
-/* Both leaders say len bytes and hear their_len. */
-typedef int lmpi_swap_fn(void *arg, const void *mine, size_t len, void *theirs, size_t their_len);
+/* Both leaders say len bytes and hear their_len.  phase: what that is, for texts. */
+typedef int lmpi_swap_fn(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
+			 size_t their_len);
 
 /* n: processes of the other side.  swap and arg count at the leader.  *remote: a reference. */
 int lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,

@@ -37,10 +37,11 @@ draw_cid(void)
 }
 
 static int
-swap_over_talk(void *arg, const void *mine, size_t len, void *theirs, size_t their_len)
+swap_over_talk(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
+	       size_t their_len)
 {
 	char why[LMPI_WHY];
-	int rc = lmpi_talk_swap(arg, mine, len, theirs, their_len, why);
+	int rc = lmpi_talk_swap(arg, phase, mine, len, theirs, their_len, why);
 
 	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
 }

@@ -94,8 +94,9 @@ void lmpi_doors_hang_up(uint32_t talk);
 struct lmpi_talk {
 	int fd;	       /* -1: over doors */
 	uint32_t door; /* UINT32_MAX: over a socket */
+	double swap_s; /* that an exchange may take */
 };
-#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX})
+#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX, 0})
 int lmpi_port_open(char name[], size_t room, char why[LMPI_WHY]);
 int lmpi_port_close(const char *name, char why[LMPI_WHY]);
 /* What two roots say first. */
@@ -111,9 +112,11 @@ int lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 		      const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
 		      char why[LMPI_WHY]);
-/* Both say something, and know how long it is. */
-int lmpi_talk_swap(const struct lmpi_talk *t, const void *mine, size_t len, void *theirs,
-		   size_t their_len, char why[LMPI_WHY]);
+/* Both say something, and know how long it is.  phase: what is swapped, as "the greetings".  The
+ * other side may not have come so far, or its processes may still be on their way to the call: it
+ * has t->swap_s for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and phase. */
+int lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
+		   void *theirs, size_t their_len, char why[LMPI_WHY]);
 /* Does nothing for LMPI_NO_TALK. */
 void lmpi_talk_end(struct lmpi_talk *t);
 
