@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The cipher of sealed paths against the published vectors; the file with keys. */
 #include "driver/aead.h"
+#include "seal/handshake.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -426,6 +427,30 @@ identity_file(void **state)
 	unlink(file), unlink(peers), unlink(link_to), rmdir(dir);
 }
 
+/* Keys of single paths: each another one, and none comes again out of what is there after it. */
+static void
+source_goes_on(void **state)
+{
+	enum { DRAWS = 8 };
+	const struct seal_crypto *c = seal_aes256gcm();
+	static const uint8_t seed[SEAL_HASH] = {1, 2, 3};
+	uint8_t key[DRAWS][SEAL_DH], later[SEAL_DH];
+	struct seal_source s;
+	(void)state;
+	seal_source_init(c, &s, seed);
+	assert_memory_not_equal(s.state, seed, SEAL_HASH);
+	for (int i = 0; i < DRAWS; i++) {
+		seal_source_next(c, &s, key[i]);
+		assert_memory_not_equal(s.state, key[i], SEAL_DH);
+		struct seal_source stolen = s;
+		for (int more = 0; more < 4; more++) {
+			seal_source_next(c, &stolen, later);
+			for (int k = 0; k <= i; k++)
+				assert_memory_not_equal(later, key[k], SEAL_DH);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -435,6 +460,7 @@ main(void)
 		cmocka_unit_test(curve_vectors), cmocka_unit_test(psk_text),
 		cmocka_unit_test(psk_file),	 cmocka_unit_test(text_is_wiped),
 		cmocka_unit_test(peers_text),	 cmocka_unit_test(identity_file),
+		cmocka_unit_test(source_goes_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

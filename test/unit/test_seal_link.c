@@ -353,12 +353,25 @@ rekeys(void **state)
 	assert_int_equal(ends[0].got.n, 20);
 }
 
-/* With every key that is in a file, and the recording, but without what was made for this stream
- * alone. */
+/* Products of keys of which one private part is in a file. */
+static bool
+thief_dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_t out[SEAL_DH])
+{
+	if (!memcmp(secret, ends[0].id.secret, SEAL_DH) ||
+	    !memcmp(public_key, ends[1].id.public_key, SEAL_DH))
+		return seal_aes256gcm()->dh(secret, public_key, out);
+	memset(out, 0x5a, SEAL_DH);
+	return true;
+}
+
+/* With every key that is in a file of either side, and the recording, but without the private key
+ * that was made for this stream alone. */
 static void
 forward_secrecy(void **state)
 {
 	static struct pipe_bytes first, second, third;
+	struct seal_crypto thief = *seal_aes256gcm();
+	thief.dh = thief_dh;
 	(void)state;
 	for (int with_once = 0; with_once < 2; with_once++) {
 		set_up(PSK | IDENTITY);
@@ -373,10 +386,12 @@ forward_secrecy(void **state)
 		say(&ends[1], "secret", 6);
 		third = ends[1].out;
 		/* A dialler made anew from the files, and the recorded answers. */
-		uint8_t guess[SEAL_DH] = {0, with_once ? once : 200};
-		seal_link_init(&ends[0].l, &ends[0].conf, SEAL_LINK_DIALS, guess,
+		uint8_t again[SEAL_DH] = {0, once};
+		if (!with_once)
+			ends[0].conf.crypto = &thief;
+		seal_link_init(&ends[0].l, &ends[0].conf, SEAL_LINK_DIALS, again,
 			       ends[1].id.public_key);
-		assert_int_equal(!memcmp(ends[0].l.out, first.b, first.n), with_once);
+		assert_memory_equal(ends[0].l.out, first.b, first.n);
 		ends[0].got.n = 0;
 		bool read = seal_link_rx(&ends[0].l, second.b, second.n, got, &ends[0]) &&
 			    seal_link_rx(&ends[0].l, third.b, third.n, got, &ends[0]) &&
@@ -387,6 +402,32 @@ forward_secrecy(void **state)
 	static const uint8_t zero[SEAL_DH];
 	assert_memory_equal(ends[1].l.once, zero, SEAL_DH);
 	assert_memory_equal(ends[1].l.ck, zero, SEAL_HASH);
+}
+
+/* What is said under another pre-shared key is sealed by another key, all else being the same. */
+static void
+second_factor(void **state)
+{
+	static struct pipe_bytes said[3];
+	(void)state;
+	for (int identity = 0; identity <= IDENTITY; identity += IDENTITY) {
+		uint8_t once = next_once;
+		for (int i = 0; i < 3; i++) {
+			next_once = once;
+			set_up(PSK | identity);
+			ends[0].conf.key[0].secret[3] = ends[1].conf.key[0].secret[3] = i == 2;
+			start(&ends[0], SEAL_LINK_DIALS, &ends[1]);
+			start(&ends[1], SEAL_LINK_LISTENS, NULL);
+			assert_true(carry(&ends[0], &ends[1], 1000));
+			assert_true(carry(&ends[1], &ends[0], 1000));
+			assert_true(carry(&ends[0], &ends[1], 1000));
+			say(&ends[1], "secret", 6);
+			said[i] = ends[1].out;
+		}
+		assert_int_equal(said[0].n, 2 + 6 + SEAL_TAG);
+		assert_memory_equal(said[0].b, said[1].b, said[0].n);
+		assert_memory_not_equal(said[0].b + 2, said[2].b + 2, 6);
+	}
 }
 
 static void
@@ -410,7 +451,7 @@ main(void)
 		cmocka_unit_test(impostor),	  cmocka_unit_test(changed),
 		cmocka_unit_test(records),	  cmocka_unit_test(replayed),
 		cmocka_unit_test(rekeys),	  cmocka_unit_test(forward_secrecy),
-		cmocka_unit_test(configurations),
+		cmocka_unit_test(configurations), cmocka_unit_test(second_factor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

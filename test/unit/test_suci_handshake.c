@@ -3,6 +3,8 @@
  * again in the middle of it. */
 #include "test_suci_path.h"
 
+#include "base/bytes.h"
+
 static uint32_t typed[16]; /* datagrams of side 0 */
 static uint8_t kept[4][2048];
 static size_t kept_len[4];
@@ -178,6 +180,91 @@ test_other_life(void **state)
 	}
 }
 
+static bool lose_accepts;
+
+static bool
+keep_accept(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l;
+	bool accept = from == 1 && (bytes[0] & 15) == SUCI_T_ACCEPT;
+	if (accept && kept_n == 0) {
+		assert_true(len <= sizeof *kept);
+		memcpy(kept[0], bytes, len);
+		kept_len[kept_n++] = len;
+	}
+	return accept && lose_accepts;
+}
+
+/* A datagram of side 1, with the tag that its ACCEPT was for: CLOSE for that reason. */
+static void
+close_from(struct pair *t, enum suci_down reason)
+{
+	static const char text[] = "said by the other side";
+	uint8_t b[SUCI_PATH_HDR + 4 + sizeof text - 1];
+	assert_int_equal(kept_n, 1);
+	memcpy(b, kept[0], SUCI_PATH_HDR);
+	be32_store(b + 8, 0); /* it offers nothing */
+	b[0] = (uint8_t)((b[0] & 0xf0) | SUCI_T_CLOSE);
+	be16_store(b + SUCI_PATH_HDR, (uint16_t)reason);
+	be16_store(b + SUCI_PATH_HDR + 2, sizeof text - 1);
+	memcpy(b + SUCI_PATH_HDR + 4, text, sizeof text - 1);
+	suci_rx(t->l.ep[0], &t->l.addr[1], b, sizeof b, 0, t->l.now_ns);
+}
+
+/* An open that the peer refused, or has given up, says nothing about a path that came up by another
+ * copy of it: that ends, and the peer is not taken for dead. */
+static void
+test_close_of_an_open(void **state)
+{
+	static const struct {
+		enum suci_down said, is;
+	} cases[] = {{SUCI_DOWN_CLOSED, SUCI_DOWN_CLOSED},
+		     {SUCI_DOWN_REFUSED, SUCI_DOWN_STALE},
+		     {SUCI_DOWN_STALE, SUCI_DOWN_STALE},
+		     {SUCI_DOWN_SILENT, SUCI_DOWN_SILENT}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct pair *t = pair_new(3, BASE_MS_NS);
+		kept_n = 0;
+		lose_accepts = false;
+		t->l.filter = keep_accept;
+		start_both(t);
+		open_within(t, 0, BASE_S_NS);
+		close_from(t, cases[i].said);
+		assert_false(t->s[0].up);
+		assert_int_equal(t->s[0].why, cases[i].is);
+		pair_free(t);
+	}
+}
+
+/* Side 0 opens, gives up, and then its OPEN is accepted after all: side 1 hears that nobody uses the
+ * path, and not that its peer has ended. */
+static void
+test_accept_of_no_open(void **state)
+{
+	(void)state;
+	struct pair *t = pair_new(4, BASE_MS_NS);
+	uint32_t path;
+	kept_n = 0;
+	lose_accepts = true;
+	start_both(t);
+	t->l.filter = keep_accept;
+	assert_int_equal(suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
+	assert_true(link_run(&t->l, t->l.now_ns + BASE_S_NS, side_1_is_up, t));
+	suci_path_close(t->l.ep[0], path, "", t->l.now_ns);
+	link_drop_wire(&t->l);
+	t->l.filter = NULL;
+	pair_run(t, 20 * BASE_MS_NS);
+	link_drop_wire(&t->l);
+	assert_int_equal(kept_n, 1);
+	assert_true(t->s[1].up);
+	suci_rx(t->l.ep[0], &t->l.addr[1], kept[0], kept_len[0], 0, t->l.now_ns);
+	pair_run(t, 10 * BASE_MS_NS);
+	assert_false(t->s[1].up);
+	assert_int_equal(t->s[1].why, SUCI_DOWN_STALE);
+	pair_free(t);
+}
+
 int
 main(void)
 {
@@ -185,6 +272,8 @@ main(void)
 		cmocka_unit_test(test_long_ways),
 		cmocka_unit_test(test_lossy_short_way),
 		cmocka_unit_test(test_other_life),
+		cmocka_unit_test(test_close_of_an_open),
+		cmocka_unit_test(test_accept_of_no_open),
 	};
 	return cmocka_run_group_tests_name("suci handshake", tests, NULL, NULL);
 }

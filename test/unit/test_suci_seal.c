@@ -150,14 +150,35 @@ refused(void **state)
 
 /* ---- epochs -------------------------------------------------------------- */
 
+/* Keys that were made ready, each once. */
+static uint8_t keys_seen[4096][SEAL_SECRET];
+static uint32_t nkeys_seen;
+
+static void
+note_key(void *key, const uint8_t secret[SEAL_SECRET])
+{
+	uint32_t i = 0;
+	while (i < nkeys_seen && memcmp(keys_seen[i], secret, SEAL_SECRET) != 0)
+		i++;
+	assert_true(i < sizeof keys_seen / sizeof *keys_seen);
+	if (i == nkeys_seen)
+		memcpy(keys_seen[nkeys_seen++], secret, SEAL_SECRET);
+	seal_aes256gcm()->expand(key, secret);
+}
+
 static void
 epochs(void **state)
 {
+	struct seal_crypto noting = *seal_aes256gcm();
+	noting.expand = note_key;
 	(void)state;
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct world *w = world_new(seed);
-		for (int side = 0; side < 2; side++)
+		nkeys_seen = 0;
+		for (int side = 0; side < 2; side++) {
 			w->conf[side].seal.epoch = 40 + (uint32_t)seed;
+			w->conf[side].seal.aead = &noting;
+		}
 		w->l.jitter_ns = 30 * BASE_US_NS * (seed % 4); /* reordering around the change */
 		w->l.loss_ppb = seed % 3 ? 20000000 : 0;
 		w->l.dup_ppb = 10000000;
@@ -171,6 +192,7 @@ epochs(void **state)
 		const struct suci_counters *a = suci_counters(w->l.ep[0]),
 					   *b = suci_counters(w->l.ep[1]);
 		assert_true(a->tx_rekeys >= 4);
+		assert_true(nkeys_seen >= a->tx_rekeys + b->tx_rekeys);
 		/* Who only acknowledges changes its key with the other. */
 		assert_true(b->tx_rekeys + 1 >= a->tx_rekeys);
 		for (uint32_t i = 0; i < SEGS; i++)
