@@ -10,23 +10,23 @@
 
 typedef int MPI_Fint;
 
-#define MPI_COMPAT_HANDLE(kind, type)            \
-    MPI_COMPAT MPI_Fint MPI_##kind##_c2f(type h) \
-    {                                            \
-        return MPI_##kind##_toint(h);            \
-    }                                            \
-    MPI_COMPAT type MPI_##kind##_f2c(MPI_Fint h) \
-    {                                            \
-        return MPI_##kind##_fromint(h);          \
-    }                                            \
-    MPI_COMPAT MPI_Fint PMPI_##kind##_c2f(type h) \
-    {                                            \
-        return PMPI_##kind##_toint(h);           \
-    }                                            \
-    MPI_COMPAT type PMPI_##kind##_f2c(MPI_Fint h) \
-    {                                            \
-        return PMPI_##kind##_fromint(h);         \
-    }
+#define MPI_COMPAT_HANDLE(kind, type)                 \
+	MPI_COMPAT MPI_Fint MPI_##kind##_c2f(type h)  \
+	{                                             \
+		return MPI_##kind##_toint(h);         \
+	}                                             \
+	MPI_COMPAT type MPI_##kind##_f2c(MPI_Fint h)  \
+	{                                             \
+		return MPI_##kind##_fromint(h);       \
+	}                                             \
+	MPI_COMPAT MPI_Fint PMPI_##kind##_c2f(type h) \
+	{                                             \
+		return PMPI_##kind##_toint(h);        \
+	}                                             \
+	MPI_COMPAT type PMPI_##kind##_f2c(MPI_Fint h) \
+	{                                             \
+		return PMPI_##kind##_fromint(h);      \
+	}
 MPI_COMPAT_HANDLE(Comm, MPI_Comm)
 MPI_COMPAT_HANDLE(Errhandler, MPI_Errhandler)
 MPI_COMPAT_HANDLE(File, MPI_File)
@@ -42,23 +42,23 @@ MPI_COMPAT_HANDLE(Win, MPI_Win)
 
 /* A status is eight integers in every language; this one is TYPE(MPI_Status) of module mpi_f08. */
 typedef struct {
-    MPI_Fint MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5];
+	MPI_Fint MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5];
 } MPI_F08_status;
 
-#define MPI_COMPAT_STATUS(name, from_type, to_type)                \
-    MPI_COMPAT int MPI_Status_##name(const from_type *f, to_type *t) \
-    {                                                              \
-        const MPI_Fint *from = (const MPI_Fint *)(const void *)f;  \
-        MPI_Fint *to = (MPI_Fint *)(void *)t;                      \
-        int i;                                                     \
-        for (i = 0; i < MPI_F_STATUS_SIZE; i++)                    \
-            to[i] = from[i];                                       \
-        return MPI_SUCCESS;                                        \
-    }                                                              \
-    MPI_COMPAT int PMPI_Status_##name(const from_type *f, to_type *t) \
-    {                                                              \
-        return MPI_Status_##name(f, t);                            \
-    }
+#define MPI_COMPAT_STATUS(name, from_type, to_type)                       \
+	MPI_COMPAT int MPI_Status_##name(const from_type *f, to_type *t)  \
+	{                                                                 \
+		const MPI_Fint *from = (const MPI_Fint *)(const void *)f; \
+		MPI_Fint *to = (MPI_Fint *)(void *)t;                     \
+		int i;                                                    \
+		for (i = 0; i < MPI_F_STATUS_SIZE; i++)                   \
+			to[i] = from[i];                                  \
+		return MPI_SUCCESS;                                       \
+	}                                                                 \
+	MPI_COMPAT int PMPI_Status_##name(const from_type *f, to_type *t) \
+	{                                                                 \
+		return MPI_Status_##name(f, t);                           \
+	}
 MPI_COMPAT_STATUS(c2f, MPI_Status, MPI_Fint)
 MPI_COMPAT_STATUS(f2c, MPI_Fint, MPI_Status)
 MPI_COMPAT_STATUS(c2f08, MPI_Status, MPI_F08_status)
@@ -73,57 +73,65 @@ MPI_COMPAT_STATUS(f082f, MPI_F08_status, MPI_Fint)
 #define MPI_UB ((MPI_Datatype)0x000002bf)
 
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
-MPI_COMPAT int MPI_Address(void *location, MPI_Aint *address)
+MPI_COMPAT int
+MPI_Address(void *location, MPI_Aint *address)
 {
-    return MPI_Get_address(location, address);
+	return MPI_Get_address(location, address);
 }
-MPI_COMPAT int MPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler)
+MPI_COMPAT int
+MPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler)
 {
-    return MPI_Comm_create_errhandler(handler_fn, errhandler);
+	return MPI_Comm_create_errhandler(handler_fn, errhandler);
 }
-MPI_COMPAT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+MPI_COMPAT int
+MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    return MPI_Comm_get_errhandler(comm, errhandler);
+	return MPI_Comm_get_errhandler(comm, errhandler);
 }
-MPI_COMPAT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+MPI_COMPAT int
+MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    return MPI_Comm_set_errhandler(comm, errhandler);
+	return MPI_Comm_set_errhandler(comm, errhandler);
 }
-MPI_COMPAT int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+MPI_COMPAT int
+MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
 {
-    MPI_Aint lb;
-    return MPI_Type_get_extent(datatype, &lb, extent);
+	MPI_Aint lb;
+	return MPI_Type_get_extent(datatype, &lb, extent);
 }
-MPI_COMPAT int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+MPI_COMPAT int
+MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
 {
-    MPI_Aint extent;
-    return MPI_Type_get_extent(datatype, displacement, &extent);
+	MPI_Aint extent;
+	return MPI_Type_get_extent(datatype, displacement, &extent);
 }
-MPI_COMPAT int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+MPI_COMPAT int
+MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
 {
-    MPI_Aint lb, extent;
-    int rc = MPI_Type_get_extent(datatype, &lb, &extent);
-    *displacement = lb + extent;
-    return rc;
+	MPI_Aint lb, extent;
+	int rc = MPI_Type_get_extent(datatype, &lb, &extent);
+	*displacement = lb + extent;
+	return rc;
 }
-MPI_COMPAT int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
-                                MPI_Datatype *newtype)
+MPI_COMPAT int
+MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+		 MPI_Datatype *newtype)
 {
-    return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+	return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
 }
-MPI_COMPAT int MPI_Type_hindexed(int count, int *array_of_blocklengths,
-                                 MPI_Aint *array_of_displacements, MPI_Datatype oldtype,
-                                 MPI_Datatype *newtype)
+MPI_COMPAT int
+MPI_Type_hindexed(int count, int *array_of_blocklengths, MPI_Aint *array_of_displacements,
+		  MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype,
-                                    newtype);
+	return MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements,
+					oldtype, newtype);
 }
-MPI_COMPAT int MPI_Type_struct(int count, int *array_of_blocklengths,
-                               MPI_Aint *array_of_displacements, MPI_Datatype *array_of_types,
-                               MPI_Datatype *newtype)
+MPI_COMPAT int
+MPI_Type_struct(int count, int *array_of_blocklengths, MPI_Aint *array_of_displacements,
+		MPI_Datatype *array_of_types, MPI_Datatype *newtype)
 {
-    return MPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements,
-                                  array_of_types, newtype);
+	return MPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements,
+				      array_of_types, newtype);
 }
 #undef MPI_COMPAT
 #endif

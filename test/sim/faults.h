@@ -23,15 +23,18 @@
 
 #include "world.h"
 
-#define FAULT_KINDS(X)                                                                  \
-	X(LOSS, loss)                                                                   \
-	X(BURST, burst)                                                                 \
-	X(REORDER, reorder)                                                             \
-	X(DUP, dup)                                                                     \
-	X(CORRUPT, corrupt)                                                             \
-	X(GARBLE, garble)                                                               \
-	X(FLAP, flap) X(PARTITION, partition) X(RATE, rate) X(BLOAT, bloat) X(MTU, mtu) \
-		X(DELAY, delay) X(STEP, step) X(DRIFT, drift) X(PAUSE, pause) X(DEATH, death)
+#define FAULT_KINDS(X)          \
+	X(LOSS, loss)           \
+	X(BURST, burst)         \
+	X(REORDER, reorder)     \
+	X(DUP, dup)             \
+	X(CORRUPT, corrupt)     \
+	X(GARBLE, garble)       \
+	X(FLAP, flap)           \
+	X(PARTITION, partition) \
+	X(RATE, rate)           \
+	X(BLOAT, bloat)         \
+	X(MTU, mtu) X(DELAY, delay) X(STEP, step) X(DRIFT, drift) X(PAUSE, pause) X(DEATH, death)
 
 enum fault_kind {
 #define X(id, name) FAULT_##id,

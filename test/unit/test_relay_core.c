@@ -311,22 +311,25 @@ accept_decisions(void **state)
 		size_t len;
 		size_t counter;
 	} cases[] = {
-#define C(n) offsetof(struct relay_counters, n)
-		{"good process", &proc0, {1, 0xabcd, base, 0, false, 0}, 24, C(accepted)},
-		{"short hello", &proc0, {1, 0xabcd, base, 0, false, 0}, 20, C(accept_hello)},
-		{"unknown label", &proc0, {1, 0xabcd, 0x01000000, 0, false, 0}, 24, C(accept_label)},
-		{"wrong token", &proc0, {1, 0xabce, base, 0, false, 0}, 24, C(accept_token)},
-		{"rank and label differ", &proc0, {1, 0xabcd, base, 1, false, 0}, 24, C(accept_rank)},
-		{"remote rank", &proc0, {1, 0xabcd, base + 3, 3, false, 0}, 24, C(accept_rank)},
-		{"from outside", &outside, {1, 0xabcd, base, 0, false, 0}, 24, C(accept_rank)},
-		{"relay of the job", &relay1, {2, 0, 0, RELAY_RANK_NONE, false, 0}, 24, C(accepted)},
-		{"relay of nobody", &relay9, {2, 0, 0, RELAY_RANK_NONE, false, 0}, 24, C(accept_relay)},
-		{"relay from inside",
-		 &inside_relay,
-		 {2, 0, 0, RELAY_RANK_NONE, false, 0},
-		 24,
-		 C(accept_relay)},
-		{"configured relay", &configured, {2, 0, 0, RELAY_RANK_NONE, false, 0}, 24, C(accepted)},
+#define C(n)			 offsetof(struct relay_counters, n)
+#define PROC(token, label, rank) {1, token, label, rank, false, 0}
+#define RELAY                                      \
+	{                                          \
+		2, 0, 0, RELAY_RANK_NONE, false, 0 \
+	}
+		{"good process", &proc0, PROC(0xabcd, base, 0), 24, C(accepted)},
+		{"short hello", &proc0, PROC(0xabcd, base, 0), 20, C(accept_hello)},
+		{"unknown label", &proc0, PROC(0xabcd, 0x01000000, 0), 24, C(accept_label)},
+		{"wrong token", &proc0, PROC(0xabce, base, 0), 24, C(accept_token)},
+		{"rank and label differ", &proc0, PROC(0xabcd, base, 1), 24, C(accept_rank)},
+		{"remote rank", &proc0, PROC(0xabcd, base + 3, 3), 24, C(accept_rank)},
+		{"from outside", &outside, PROC(0xabcd, base, 0), 24, C(accept_rank)},
+		{"relay of the job", &relay1, RELAY, 24, C(accepted)},
+		{"relay of nobody", &relay9, RELAY, 24, C(accept_relay)},
+		{"relay from inside", &inside_relay, RELAY, 24, C(accept_relay)},
+		{"configured relay", &configured, RELAY, 24, C(accepted)},
+#undef RELAY
+#undef PROC
 #undef C
 	};
 	struct relay *r = relay_new(0);

@@ -167,10 +167,12 @@ what_cannot_work_is_told(void **state)
 		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\",\"refill\":true},\"clusters\":"
 		 "{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":1}}}",
 		 "spares.none_left: \"shrink\" would never come about"},
-		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
+		{"{" UNIVERSE
+		 ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
 		 "[\"n\"]," PROGRAM ",\"compute\":1,\"in_flight\":\"drop\"}}}",
 		 "clusters.a has in_flight drop"},
-		{"{" UNIVERSE ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
+		{"{" UNIVERSE
+		 ",\"spares\":{\"none_left\":\"shrink\"},\"clusters\":{\"a\":{\"units\":"
 		 "[\"n\"]," PROGRAM ",\"compute\":1,\"out\":1}}}",
 		 "\"shrink\" is for clusters that are no stages; a is one"},
 	};

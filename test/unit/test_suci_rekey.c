@@ -190,10 +190,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rotation),
-		cmocka_unit_test(while_opening),
-		cmocka_unit_test(retuned),
-		cmocka_unit_test(shut_out),
+		cmocka_unit_test(rotation), cmocka_unit_test(while_opening),
+		cmocka_unit_test(retuned),  cmocka_unit_test(shut_out),
 		cmocka_unit_test(refusals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,8 @@ cmd_status(struct ctl *c, const struct options *o)
 		{NULL, NULL},
 	};
 	static const struct column relays[] = {
-		{"relay", NULL}, {"private", NULL}, {"state", NULL}, {"version", NULL}, {NULL, NULL},
+		{"relay", NULL},   {"private", NULL}, {"state", NULL},
+		{"version", NULL}, {NULL, NULL},
 	};
 	json_t *v = ask(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
 	size_t i;

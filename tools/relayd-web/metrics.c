@@ -64,7 +64,8 @@ static const struct {
 static const char *
 field_of_row(const char *family)
 {
-	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_", "port_", "peer_"};
+	static const char *const scopes[] = {"leg_",	 "worker_", "trunk_",
+					     "gateway_", "port_",   "peer_"};
 	const char *f = family + strlen("relayd_");
 	for (unsigned i = 0; i < sizeof scopes / sizeof scopes[0]; i++)
 		if (strncmp(f, scopes[i], strlen(scopes[i])) == 0)
@@ -274,8 +275,7 @@ add_rows(struct samples *s, const char *base, json_t *o)
 static void
 add_relay(struct samples *s, json_t *o)
 {
-	static const char *const who[] = {"private", "global", "impi_server", "phase",
-					  "version"};
+	static const char *const who[] = {"private", "global", "impi_server", "phase", "version"};
 	json_t *status = json_object_get(o, "status");
 	const char *name = json_string_value(json_object_get(o, "name"));
 	const char *cluster = json_string_value(json_object_get(status, "cluster"));

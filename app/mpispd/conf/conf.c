@@ -63,8 +63,8 @@ read_spares(struct reading *r, struct spd_conf *c, const json_t *root)
 	else if (word && strcmp(word, "shrink") == 0)
 		c->none_left = SP_NONE_LEFT_SHRINK;
 	else if (word && strcmp(word, "wait") != 0)
-		spd_reading_failed(r, "spares.none_left",
-				   "\"%.40s\" is none of wait, stop, shrink", word);
+		spd_reading_failed(r, "spares.none_left", "\"%.40s\" is none of wait, stop, shrink",
+				   word);
 	free(word);
 	c->refill = spd_truth_of(r, s, "spares", "refill", false);
 }

@@ -117,11 +117,12 @@ check_none_left(struct reading *r, const struct spd_conf *c)
 					   "and the others do the frames of one that waits",
 					   k->name);
 		else if (k->in_flight == SP_IN_FLIGHT_DROP)
-			spd_reading_failed(r, "spares.none_left",
-					   "\"shrink\", but clusters.%s has in_flight drop: a "
-					   "program that knows of no takeovers cannot know that its "
-					   "world has fewer ranks",
-					   k->name);
+			spd_reading_failed(
+				r, "spares.none_left",
+				"\"shrink\", but clusters.%s has in_flight drop: a "
+				"program that knows of no takeovers cannot know that its "
+				"world has fewer ranks",
+				k->name);
 	}
 }
 

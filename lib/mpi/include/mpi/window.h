@@ -19,7 +19,7 @@
  * Memory   from memory.get(), which never fails, or does not return.
  * Threads  one at a time for one engine; the word may change at any time.
  * Errors   MPI error classes, to be told with the next answer; what is not a packet: malformed().
-*/
+ */
 #ifndef MPI_WINDOW_H
 #define MPI_WINDOW_H
 

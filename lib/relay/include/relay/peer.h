@@ -11,9 +11,9 @@
  *     8 WAYS    u32 job | u32 ways       clients that the sender can reach, a bit each
  *
  * `job` is the job's label base, which is unique in the cluster and not 0.  A REFUSE of job 0 says
- * the sender's version as its text: relays from before that ignore what is of no job they have.  PING goes out
- * every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer: jobs without
- * foreign hosts go on over the others (doc/job-setup.md, Several relays in one cluster). */
+ * the sender's version as its text: relays from before that ignore what is of no job they have.
+ * PING goes out every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer: jobs
+ * without foreign hosts go on over the others (doc/job-setup.md, Several relays in one cluster). */
 #ifndef RELAY_PEER_H
 #define RELAY_PEER_H
 

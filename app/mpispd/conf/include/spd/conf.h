@@ -22,7 +22,7 @@
 
 #define SPD_WHY		 512u
 #define SPD_PORT	 7820u
-#define SPD_CLUSTERS_MAX 31u /* two pools each, and SP_POOL_LATER */
+#define SPD_CLUSTERS_MAX 31u  /* two pools each, and SP_POOL_LATER */
 #define SPD_UNITS_MAX	 256u /* of all clusters */
 #define SPD_WORDS_MAX	 64u
 

@@ -37,7 +37,7 @@
 #define SP_CLIENT_ENV	    "MPISPD_FD"
 #define SP_CLIENT_VERSION   1u
 #define SP_CLIENT_MAX	    131072u
-#define SP_CLIENT_NONE	    UINT32_MAX /* no role, no slot: SP_NONE of sp/view.h */
+#define SP_CLIENT_NONE	    UINT32_MAX	     /* no role, no slot: SP_NONE of sp/view.h */
 #define SP_CLIENT_GONE	    (UINT32_MAX - 1) /* of a role: the others go on without it */
 #define SP_CLIENT_ROLES_MAX 4096u
 #define SP_CARD_MAX	    256u
