@@ -325,8 +325,8 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 	return LMPI_OK;
 }
 
-/* Nobody is there yet.  Who waits for ever for somebody to come need not wait for ever for those who
- * came. */
+/* Nobody is there yet.  Who waits for ever for somebody to come need not wait for ever for those
+ * who came. */
 static struct lmpi_talk
 begin_talk(double seconds)
 {

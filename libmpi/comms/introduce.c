@@ -76,7 +76,8 @@ swap_cards(const struct lmpi_comm *c, lmpi_swap_fn *swap, void *arg, const struc
 	if (rc == MPI_SUCCESS) {
 		memcpy(out, mine, sizeof(*mine));
 		memcpy(out + sizeof(*mine), cards, len);
-		rc = swap(arg, "the cards of all processes", out, sizeof(*mine) + len, in, sizeof(*theirs) + their_len);
+		rc = swap(arg, "the cards of all processes", out, sizeof(*mine) + len, in,
+			  sizeof(*theirs) + their_len);
 	}
 	if (rc == MPI_SUCCESS) {
 		memcpy(theirs, in, sizeof(*theirs));

@@ -455,11 +455,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gcm_vectors),	 cmocka_unit_test(gcm_rejects),
-		cmocka_unit_test(hmac_vectors),	 cmocka_unit_test(hkdf_vectors),
-		cmocka_unit_test(curve_vectors), cmocka_unit_test(psk_text),
-		cmocka_unit_test(psk_file),	 cmocka_unit_test(text_is_wiped),
-		cmocka_unit_test(peers_text),	 cmocka_unit_test(identity_file),
+		cmocka_unit_test(gcm_vectors),	  cmocka_unit_test(gcm_rejects),
+		cmocka_unit_test(hmac_vectors),	  cmocka_unit_test(hkdf_vectors),
+		cmocka_unit_test(curve_vectors),  cmocka_unit_test(psk_text),
+		cmocka_unit_test(psk_file),	  cmocka_unit_test(text_is_wiped),
+		cmocka_unit_test(peers_text),	  cmocka_unit_test(identity_file),
 		cmocka_unit_test(source_goes_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,8 +237,8 @@ test_close_of_an_open(void **state)
 	}
 }
 
-/* Side 0 opens, gives up, and then its OPEN is accepted after all: side 1 hears that nobody uses the
- * path, and not that its peer has ended. */
+/* Side 0 opens, gives up, and then its OPEN is accepted after all: side 1 hears that nobody uses
+ * the path, and not that its peer has ended. */
 static void
 test_accept_of_no_open(void **state)
 {
@@ -269,10 +269,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_long_ways),
-		cmocka_unit_test(test_lossy_short_way),
-		cmocka_unit_test(test_other_life),
-		cmocka_unit_test(test_close_of_an_open),
+		cmocka_unit_test(test_long_ways),	  cmocka_unit_test(test_lossy_short_way),
+		cmocka_unit_test(test_other_life),	  cmocka_unit_test(test_close_of_an_open),
 		cmocka_unit_test(test_accept_of_no_open),
 	};
 	return cmocka_run_group_tests_name("suci handshake", tests, NULL, NULL);

@@ -152,7 +152,8 @@ curve_flood(void **state)
 	world_free(w);
 }
 
-/* What somebody who has all files can compute: products of keys of which he has one private part. */
+/* What somebody who has all files can compute: products of keys of which he has one private part.
+ */
 static struct world *robbed;
 static bool
 thief_dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_t out[SEAL_DH])
