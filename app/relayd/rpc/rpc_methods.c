@@ -68,8 +68,8 @@ static const struct rd_rpc_param capture_params[] = {
 		      .help = "received or sent ones"},
 	[RD_P_PEER] = {.name = "peer",
 		       .type = RD_RPC_STRING,
-		       .max = 21,
-		       .help = "from or to that IPv4 address, or address:port"},
+		       .max = 55, /* SUCI_ADDR_TEXT_MAX, without its end */
+		       .help = "from or to that IP address, or address:port"},
 	[RD_P_CJOB] = {.name = "job", .type = RD_RPC_UINT, .max = UINT32_MAX - 1, .help = JOB_HELP},
 	[RD_P_SRC] = {.name = "src",
 		      .type = RD_RPC_UINT,

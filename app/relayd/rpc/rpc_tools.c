@@ -194,19 +194,18 @@ rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 
 /* ---- capture ----------------------------------------------------------------------------- */
 
-/* "10.0.0.1" or "10.0.0.1:7812". */
+/* "10.0.0.1", "10.0.0.1:7812", "2001:db8::1", "[2001:db8::1]:7812". */
 static bool
 take_peer(const char *text, struct rd_filter *f)
 {
-	char ip[24], *colon;
-	const char *bad = NULL;
-	strlcpy(ip, text, sizeof ip);
-	colon = strchr(ip, ':');
-	if (colon) {
-		*colon = '\0';
-		f->peer_port = (uint32_t)strtonum(colon + 1, 1, 65535, &bad);
-	}
-	return rd_ipv4_parse(ip, &f->peer_ip) && f->peer_ip && !bad;
+	struct suci_addr a;
+	size_t len = strlen(text);
+	if (!suci_addr_parse_ip(text, len, &a) && (!suci_addr_parse(text, len, &a) || !a.port))
+		return false;
+	f->peer_family = a.family;
+	f->peer_port = a.port;
+	memcpy(f->peer_ip, a.ip, sizeof f->peer_ip);
+	return !suci_addr_is_any(&a);
 }
 
 /* A descriptor of a regular file, open for writing; NULL or what is wrong. */
@@ -255,7 +254,7 @@ capture_start(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 		rd_rpc_error(&c->conn, RD_RPC_NOT_FOUND, "%s", wrong);
 	else if (call->given[RD_P_PEER] && !take_peer(call->text[RD_P_PEER], &conf.filter))
 		rd_rpc_error(&c->conn, RD_RPC_PARAMS,
-			     "peer must be an IPv4 address, or address:port");
+			     "peer must be an IP address, or address:port (of IPv6: [address]:port)");
 	else if (rd_capture_start(c->server->capture, &conf, c->passed, err, sizeof err))
 		rd_rpc_error(&c->conn, RD_RPC_SYSTEM, "capture: %s", err);
 	else {
