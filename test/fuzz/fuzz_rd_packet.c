@@ -84,8 +84,17 @@ check_kernel(uint8_t *frame, size_t size)
 	if (size < RD_ETH_HDR)
 		return;
 	if (rd_kernel_flow(&self, frame, size, &flow))
-		BASE_ASSERT(flow.protocol == 1 || flow.protocol == 6 || flow.protocol == 17);
+		BASE_ASSERT(flow.protocol == 1 || flow.protocol == 6 || flow.protocol == 17 ||
+			    flow.protocol == 58);
 	(void)rd_kernel_peer(frame, size);
+	(void)rd_kernel6_peer(frame, size);
+	(void)rd_kernel6_speaks(&self, frame, size);
+	if (rd_nd_asked(&self, frame, size)) {
+		uint8_t *told = calloc(1, size + RD_ND_FRAME);
+		memcpy(told, frame, size);
+		rd_nd_tell(told, self.mac);
+		free(told);
+	}
 	if (rd_arp_asked(frame, size)) {
 		uint8_t *told = malloc(size);
 		memcpy(told, frame, size);
@@ -130,6 +139,10 @@ check_six(const uint8_t *frame, size_t size, const struct rd_rx_frame *f)
 		BASE_ASSERT(rd_cksum_fold(rd_cksum_add(
 				    rd_cksum6_pseudo(answer + 22, answer + 38, 58, f->payload_len),
 				    answer + f->payload_off, f->payload_len)) == 0);
+		break;
+	case RD_RX_TAP:
+	case RD_RX_TAP_FLOW:
+		BASE_ASSERT(is_six(frame + RD_ETH_HDR + 24));
 		break;
 	case RD_RX_UNREACHABLE:
 		BASE_ASSERT(f->quoted_6 && (size_t)f->quoted_6 + 16 <= size);

@@ -59,9 +59,11 @@ peers_of_both_kinds(void **state)
 					struct rd_filter f = with_peer(wants, to, 0);
 					enum rd_direction dir = out ? RD_OUT : RD_IN;
 					bool good = six == wants && to == out;
-					assert_int_equal(rd_filter_frame(&f, 0, dir, frame, n), good);
+					assert_int_equal(rd_filter_frame(&f, 0, dir, frame, n),
+							 good);
 					f.peer_port = out ? 2000 : 1000;
-					assert_int_equal(rd_filter_frame(&f, 0, dir, frame, n), good);
+					assert_int_equal(rd_filter_frame(&f, 0, dir, frame, n),
+							 good);
 					f.peer_port = 1500;
 					assert_false(rd_filter_frame(&f, 0, dir, frame, n));
 				}

@@ -132,9 +132,12 @@ flows_are_bounded(void **state)
 	static struct rd_flows t;
 	(void)state;
 	memset(&t, 0, sizeof t);
-	struct rd_flow mine = {7, 40000, 443, 6};
+	struct rd_flow mine = {.remote = 7, .local_port = 40000, .remote_port = 443, .protocol = 6};
 	for (uint32_t i = 0; i < 1000000; i++) {
-		struct rd_flow f = {i * 2654435761u, (uint16_t)i, 80, 6};
+		struct rd_flow f = {.remote = i * 2654435761u,
+				    .local_port = (uint16_t)i,
+				    .remote_port = 80,
+				    .protocol = 6};
 		rd_flows_note(&t, &f, 1 + i);
 		if (i % 100 == 0) /* it goes on talking */
 			rd_flows_note(&t, &mine, 1 + i);

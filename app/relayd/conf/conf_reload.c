@@ -3,6 +3,7 @@
 #include "rd/reload.h"
 
 #include "conf_private.h"
+#include "suci/addr.h"
 
 #include <string.h>
 
@@ -163,8 +164,8 @@ rd_conf_put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD
 static const char *
 find_hindrance(const struct rd_conf *runs, const struct rd_conf *file, const struct rd_key *key)
 {
-	uint32_t ip;
-	if (strcmp(key->path, "impi.server") == 0 && !rd_ipv4_parse(file->impi.server_host, &ip))
+	struct suci_addr server;
+	if (strcmp(key->path, "impi.server") == 0 && !rd_conf_server(file, &server))
 		return "a name is looked up at the start; an address can be reloaded";
 	if ((strcmp(key->path, "sealing.identity_file") == 0 ||
 	     strcmp(key->path, "sealing.peers_file") == 0) &&

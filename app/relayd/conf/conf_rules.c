@@ -350,14 +350,24 @@ check_impi(struct rules *r)
 		const char *colon = strrchr(c->impi.server, ':');
 		const char *err = "no port";
 		long long port = colon ? strtonum(colon + 1, 1, 65535, &err) : 0;
-		if (!colon || err || colon == c->impi.server ||
-		    (size_t)(colon - c->impi.server) >= sizeof c->impi.server_host) {
+		const char *host = c->impi.server;
+		size_t len = colon ? (size_t)(colon - host) : 0;
+		bool brackets = len >= 2 && host[0] == '[' && colon[-1] == ']';
+		if (brackets) {
+			host++;
+			len -= 2;
+		}
+		if (!colon || err || len == 0 || len >= sizeof c->impi.server_host) {
 			FAULT(r, "/impi/server", "\"%.60s\" is not host:port (%s)", c->impi.server,
 			      err ? err : "no host");
+		} else if (brackets != (memchr(host, ':', len) != NULL)) {
+			FAULT(r, "/impi/server",
+			      "\"%.60s\": an IPv6 address is in brackets here, and nothing else "
+			      "is, as [2001:db8::9]:7810",
+			      c->impi.server);
 		} else {
-			memcpy(c->impi.server_host, c->impi.server,
-			       (size_t)(colon - c->impi.server));
-			c->impi.server_host[colon - c->impi.server] = '\0';
+			memcpy(c->impi.server_host, host, len);
+			c->impi.server_host[len] = '\0';
 			c->impi.server_port = (uint32_t)port;
 		}
 	}

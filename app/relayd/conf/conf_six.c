@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys about IPv6: the global leg's address, and where relays of other clusters are. */
+/* Keys about IPv6: the global leg's address, where relays of other clusters and the IMPI server
+ * are. */
 #include "rd/conf.h"
 
 #include "conf_private.h"
@@ -127,6 +128,42 @@ check_place(const struct checked *k, uint32_t i)
 		      six);
 }
 
+bool
+rd_conf_server(const struct rd_conf *conf, struct suci_addr *out)
+{
+	return suci_addr_parse_ip(conf->impi.server_host, strlen(conf->impi.server_host), out);
+}
+
+static void
+check_six_server(const struct checked *k)
+{
+	static const char ptr[] = "/impi/server", nowhere[16] = "";
+	const struct rd_conf *c = k->conf;
+	const struct rd_conf_port *port = &c->port[RD_LEG_GLOBAL];
+	struct suci_addr at;
+	if (!rd_conf_server(c, &at) || at.family != 6)
+		return;
+	const char *why = suci_addr_fault(&at);
+	if (why)
+		FAULT(k, ptr, "%s %s", c->impi.server_host, why);
+	else if (!port->prefix6_len)
+		FAULT(k, ptr, "%s needs ports.global.ipv6, our own IPv6 address",
+		      c->impi.server_host);
+	else if (memcmp(at.ip, port->address6, sizeof at.ip) == 0 && !*c->tap_allow)
+		FAULT(k, ptr,
+		      "%s is our own address (ports.global.ipv6): give that of the machine where "
+		      "impi-server runs; if that is this one, open its port: \"tap_allow\": "
+		      "\"global:tcp/%u\"",
+		      c->impi.server_host, c->impi.server_port);
+	else if (!rd_conf_on_leg6(port, at.ip) &&
+		 memcmp(at.ip, port->address6, sizeof at.ip) != 0 &&
+		 memcmp(port->next6, nowhere, sizeof nowhere) == 0)
+		FAULT(k, ptr,
+		      "%s is outside the prefix of ports.global.ipv6, and there is no "
+		      "ports.global.gateway6",
+		      c->impi.server_host);
+}
+
 static void
 check_known_six(const struct checked *k)
 {
@@ -167,4 +204,6 @@ rd_conf_check_six(struct rd_conf *conf, const char *text, size_t len, struct rd_
 	for (uint32_t i = 0; i < conf->trunks.nplaces && !why; i++)
 		check_place(&k, i);
 	check_known_six(&k);
+	if (!why)
+		check_six_server(&k);
 }

@@ -81,8 +81,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "ports from listen_port on, one for each server of jobs side by side: a client at "
 	     "listen_port + i is relayed to the port of server + i"),
 	STRING("impi.server", impi.server, true, "198.51.100.9:7810",
-	       "IPv4 address (or name) and port of the real IMPI server, reached from the global "
-	       "leg"),
+	       "address (or name) and port of the real IMPI server, reached from the global leg; "
+	       "an "
+	       "IPv6 address in brackets, as [2001:db8::9]:7810"),
 	ENUM("impi.auth", impi.auth, "none|key", "none",
 	     "IMPI authentication towards the server and from the client"),
 	STRING("impi.key_file", impi.key_file, false, "",

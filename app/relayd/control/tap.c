@@ -29,7 +29,7 @@ ipv4_sockaddr(uint32_t address)
 	return sa;
 }
 
-/* Best effort: IPv6 noise of the kernel would only be dropped later. */
+/* Best effort. */
 static void
 set_sysctl(const char *family, const char *tap, const char *name, const char *value)
 {
@@ -53,6 +53,29 @@ request(int sock, unsigned long what, struct ifreq *ifr, const char *name, const
 	return -1;
 }
 
+/* A request of netlink's, answered: 0, or -errno. */
+static int
+ask_kernel(const void *req, size_t len)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct nlmsgerr err;
+		uint8_t rest[256];
+	} answer = {0};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -errno;
+	int e = 0;
+	if (send(fd, req, len, 0) < 0 || recv(fd, &answer, sizeof answer, 0) < 0)
+		e = -errno;
+	else if (answer.hdr.nlmsg_type == NLMSG_ERROR)
+		e = answer.err.error;
+	close(fd);
+	return e;
+}
+
+#define TO_CREATE (NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL)
+
 /* An address besides the first, by netlink: an alias of the old interface would need a
  * longer name. */
 static int
@@ -66,26 +89,91 @@ add_address(unsigned index, uint32_t address)
 	} req = {
 		.hdr = {.nlmsg_len = sizeof req,
 			.nlmsg_type = RTM_NEWADDR,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL},
+			.nlmsg_flags = TO_CREATE},
 		.ifa = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = index},
 		.attr = {.rta_len = RTA_LENGTH(4), .rta_type = IFA_LOCAL},
 		.address = htonl(address),
 	};
+	return ask_kernel(&req, sizeof req);
+}
+
+/* The relay answers for it on the wire: whether it is somebody else's is not asked here. */
+static int
+add_address6(unsigned index, const struct rd_conf_port *port)
+{
 	struct {
 		struct nlmsghdr hdr;
-		struct nlmsgerr err;
-		uint8_t rest[256];
-	} answer = {0};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd < 0)
-		return -errno;
-	int e = 0;
-	if (send(fd, &req, sizeof req, 0) < 0 || recv(fd, &answer, sizeof answer, 0) < 0)
-		e = -errno;
-	else if (answer.hdr.nlmsg_type == NLMSG_ERROR)
-		e = answer.err.error;
-	close(fd);
-	return e;
+		struct ifaddrmsg ifa;
+		struct rtattr attr;
+		uint8_t address[16];
+	} req = {
+		.hdr = {.nlmsg_len = sizeof req,
+			.nlmsg_type = RTM_NEWADDR,
+			.nlmsg_flags = TO_CREATE},
+		.ifa = {.ifa_family = AF_INET6,
+			.ifa_prefixlen = (uint8_t)port->prefix6_len,
+			.ifa_flags = IFA_F_NODAD,
+			.ifa_index = index},
+		.attr = {.rta_len = RTA_LENGTH(16), .rta_type = IFA_LOCAL},
+	};
+	memcpy(req.address, port->address6, sizeof req.address);
+	return ask_kernel(&req, sizeof req);
+}
+
+static int
+add_gateway6(unsigned index, const struct rd_conf_port *port)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct rtmsg rtm;
+		struct rtattr via_attr;
+		uint8_t via[16];
+		struct rtattr dev_attr;
+		uint32_t dev;
+		struct rtattr metric_attr;
+		uint32_t metric;
+	} req = {
+		.hdr = {.nlmsg_len = sizeof req,
+			.nlmsg_type = RTM_NEWROUTE,
+			.nlmsg_flags = TO_CREATE},
+		.rtm = {.rtm_family = AF_INET6,
+			.rtm_table = RT_TABLE_MAIN,
+			.rtm_protocol = RTPROT_STATIC,
+			.rtm_type = RTN_UNICAST},
+		.via_attr = {.rta_len = RTA_LENGTH(16), .rta_type = RTA_GATEWAY},
+		.dev_attr = {.rta_len = RTA_LENGTH(4), .rta_type = RTA_OIF},
+		.dev = index,
+		.metric_attr = {.rta_len = RTA_LENGTH(4), .rta_type = RTA_PRIORITY},
+		.metric = ROUTE_METRIC,
+	};
+	memcpy(req.via, port->next6, sizeof req.via);
+	return ask_kernel(&req, sizeof req);
+}
+
+/* Address and gateway are as configured: the kernel makes no address of its own there, believes no
+ * router and forwards nothing. */
+static int
+configure6(const struct rd_conf_port *port, const char *name, char *err, size_t err_max)
+{
+	static const uint8_t nowhere[16];
+	static const char *const off[] = {"accept_ra", "autoconf", "accept_redirects", "forwarding",
+					  "router_solicitations"};
+	unsigned index = if_nametoindex(name);
+	if (!port->prefix6_len)
+		return 0;
+	set_sysctl("ipv6", name, "addr_gen_mode", "1"); /* none */
+	for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+		set_sysctl("ipv6", name, off[i], "0");
+	set_sysctl("ipv6", name, "disable_ipv6", "0");
+	int e = add_address6(index, port);
+	if (e == 0 && memcmp(port->next6, nowhere, sizeof nowhere) != 0)
+		e = add_gateway6(index, port);
+	if (e)
+		snprintf(err, err_max, "TAP %s: adding %s: %s%s", name, port->ipv6, strerror(-e),
+			 e == -EACCES || e == -EOPNOTSUPP || e == -EAFNOSUPPORT
+				 ? "; IPv6 is switched off in this kernel (ipv6.disable)"
+				 : "");
+	return e ? -1 : 0;
 }
 
 /* The addresses of gates, which the kernel listens on. */
@@ -155,6 +243,17 @@ configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *nam
 	return -1;
 }
 
+/* Trunks do without the kernel's IPv6. */
+static bool
+needs_six(const struct rd_conf *conf, const char *why)
+{
+	struct suci_addr server;
+	if (rd_conf_server(conf, &server) && server.family == 6)
+		return true;
+	rd_log(RD_LOG_WARNING, "%s; there is no TCP over IPv6 on the global leg", why);
+	return false;
+}
+
 /* ---- served by control ---------------------------------------------------------------- */
 
 static void
@@ -210,7 +309,8 @@ open_tap(struct rd_kernel *k, const struct rd_worker *first, int leg, char *err,
 		goto err_close;
 	}
 	if (configure(port, first->leg[leg].self.mac, name, sock, err, err_max) ||
-	    add_tap_gates(k->conf, leg, name, err, err_max))
+	    add_tap_gates(k->conf, leg, name, err, err_max) ||
+	    (configure6(port, name, err, err_max) && needs_six(k->conf, err)))
 		goto err_close;
 	close(sock);
 	sock = -1;

@@ -179,20 +179,54 @@ rd_leg_echo(struct rd_leg *leg)
 
 /* ---- the kernel's neighbours -------------------------------------------------------- */
 
+static bool
+is_six_frame(struct rte_mbuf *m)
+{
+	return be16_load(rte_pktmbuf_mtod(m, uint8_t *) + 12) == 0x86dd;
+}
+
+/* Of its frames that wait for a neighbour: is that one who asks? */
+static bool
+is_kernel_asking(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	return be16_load(frame + 12) == 0x0806 ||
+	       (is_six_frame(m) && rd_nd_asked(&leg->self, frame, m->data_len));
+}
+
 static void
 tell_kernel(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t mac[6])
 {
-	rd_arp_tell(rte_pktmbuf_mtod(m, uint8_t *), mac);
-	m->data_len = RD_ARP_FRAME;
-	m->pkt_len = RD_ARP_FRAME;
+	bool six = is_six_frame(m);
+	if (six)
+		rd_nd_tell(rte_pktmbuf_mtod(m, uint8_t *), mac);
+	else
+		rd_arp_tell(rte_pktmbuf_mtod(m, uint8_t *), mac);
+	m->data_len = six ? RD_ND_FRAME : RD_ARP_FRAME;
+	m->pkt_len = m->data_len;
 	leg->count.tx_arp_kernel++;
 	leg->to_kernel(leg->user, leg, m);
+}
+
+/* Whom does it ask for?  A number if that is an IPv6 address, which has to be a next hop; 0:
+ * nobody. */
+static uint32_t
+asked_by_kernel(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *), *target, *hop;
+	if (!is_six_frame(m))
+		return rd_arp_asked(frame, m->data_len);
+	target = rd_nd_asked(&leg->self, frame, m->data_len);
+	hop = target ? rd_next_hop6(&leg->self, target) : NULL;
+	if (!hop || memcmp(hop, target, 16) != 0 || rte_pktmbuf_tailroom(m) < RD_ND_FRAME)
+		return 0;
+	return rd_hops_number(&leg->hops, hop);
 }
 
 static void
 kernel_asks(struct rd_leg *leg, struct rte_mbuf *m)
 {
-	uint32_t ip = rd_arp_asked(rte_pktmbuf_mtod(m, uint8_t *), m->data_len);
+	uint32_t ip = asked_by_kernel(leg, m);
 	uint8_t mac[6];
 	if (!ip || rd_station_has(&leg->self, ip) || !leg->to_kernel) {
 		leg->count.drop_tap_frame++;
@@ -206,18 +240,31 @@ kernel_asks(struct rd_leg *leg, struct rte_mbuf *m)
 		tell_kernel(leg, m, mac);
 }
 
+/* The next hop of whom it talks to with success; 0: none, or that cannot be told. */
+static uint32_t
+hop_of_talk(const struct rd_leg *leg, const uint8_t *frame, size_t len)
+{
+	const uint8_t *peer6 = leg->self.six ? rd_kernel6_peer(frame, len) : NULL;
+	if (peer6) {
+		const uint8_t *hop = rd_next_hop6(&leg->self, peer6);
+		return hop ? rd_hops_known(&leg->hops, hop) : 0;
+	}
+	uint32_t peer = rd_kernel_peer(frame, len);
+	return peer ? rd_next_hop(&leg->self, peer) : 0;
+}
+
 void
 rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	uint16_t type = be16_load(frame + 12);
-	uint32_t peer;
+	uint32_t hop;
 	struct rd_flow flow;
-	if (type == 0x0806) {
+	if (is_kernel_asking(leg, m)) {
 		kernel_asks(leg, m);
 		return;
 	}
-	if (type != 0x0800) {
+	if (type != 0x0800 && !rd_kernel6_speaks(&leg->self, frame, m->data_len)) {
 		leg->count.drop_tap_frame++;
 		rte_pktmbuf_free(m);
 		return;
@@ -225,9 +272,9 @@ rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m)
 	leg->count.tx_tap++;
 	if (leg->flows && rd_kernel_flow(&leg->self, frame, m->data_len, &flow))
 		rd_flows_note(leg->flows, &flow, leg->now_ns);
-	peer = rd_kernel_peer(frame, m->data_len);
-	if (peer && rd_next_hop(&leg->self, peer))
-		rd_neigh_touch(leg->neigh, rd_next_hop(&leg->self, peer), leg->now_ns);
+	hop = hop_of_talk(leg, frame, m->data_len);
+	if (hop)
+		rd_neigh_touch(leg->neigh, hop, leg->now_ns);
 	rd_leg_push(leg, m);
 }
 
@@ -350,8 +397,8 @@ send_waiting(void *user, void *packet, const uint8_t mac[6])
 {
 	struct rd_leg *leg = user;
 	struct rte_mbuf *m = packet;
-	if (be16_load(rte_pktmbuf_mtod(m, uint8_t *) + 12) == 0x0806) {
-		tell_kernel(leg, m, mac); /* kernel_asks() */
+	if (is_kernel_asking(leg, m)) {
+		tell_kernel(leg, m, mac);
 		return;
 	}
 	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);

@@ -60,7 +60,8 @@
 	X(drop_echo, "ICMP echo requests beyond the rate that is answered")                \
 	X(drop_no_tap, "frames for the kernel on a light port, where it is not")           \
 	X(drop_gateway_full, "datagrams for the gateway lost because it was late")         \
-	X(drop_tap_frame, "frames from the kernel that are neither IPv4 nor a request by ARP")
+	X(drop_tap_frame,                                                                  \
+	  "frames from the kernel that are neither IP of ours nor ask for a neighbour")
 struct rd_leg_counters {
 #define X(n, h) uint64_t n;
 	RD_LEG_COUNTERS(X)

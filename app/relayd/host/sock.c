@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,18 +20,28 @@ sock_address_of(uint32_t ip, uint32_t port)
 	};
 }
 
-static int
-bound_socket(const char *device, uint32_t ip, uint32_t port)
+static struct sockaddr_in6
+sock_address6_of(const uint8_t ip[16], uint32_t port)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	memcpy(sin6.sin6_addr.s6_addr, ip, 16);
+	return sin6;
+}
+
+static int
+bound_socket(const char *device, const void *address, socklen_t len)
+{
+	sa_family_t family;
+	memcpy(&family, (const char *)address + offsetof(struct sockaddr, sa_family),
+	       sizeof family);
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	int one = 1;
-	struct sockaddr_in sin = sock_address_of(ip, port);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
 	    (device &&
 	     setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device))) ||
-	    bind(fd, (struct sockaddr *)&sin, sizeof sin)) {
+	    bind(fd, address, len)) {
 		int err = -errno;
 		close(fd);
 		return err;
@@ -45,7 +56,8 @@ bound_socket(const char *device, uint32_t ip, uint32_t port)
 int
 rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
 {
-	int fd = bound_socket(device, ip, port);
+	struct sockaddr_in sin = sock_address_of(ip, port);
+	int fd = bound_socket(device, &sin, sizeof sin);
 	if (fd < 0)
 		return fd;
 	if (listen(fd, BACKLOG)) {
@@ -56,20 +68,35 @@ rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
 	return fd;
 }
 
-int
-rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port, bool impatient)
+/* Both of the same family. */
+static int
+connect_between(const char *device, const void *from, const void *to, socklen_t len, bool impatient)
 {
-	int fd = bound_socket(device, from_ip, 0);
+	int fd = bound_socket(device, from, len);
 	if (fd < 0)
 		return fd;
-	struct sockaddr_in sin = sock_address_of(ip, port);
 	rd_sock_tune(fd, impatient);
-	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) && errno != EINPROGRESS) {
+	if (connect(fd, to, len) && errno != EINPROGRESS) {
 		int err = -errno;
 		close(fd);
 		return err;
 	}
 	return fd;
+}
+
+int
+rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port, bool impatient)
+{
+	struct sockaddr_in from = sock_address_of(from_ip, 0), to = sock_address_of(ip, port);
+	return connect_between(device, &from, &to, sizeof to, impatient);
+}
+
+int
+rd_sock_connect6(const char *device, const uint8_t from_ip[16], const uint8_t ip[16], uint32_t port,
+		 bool impatient)
+{
+	struct sockaddr_in6 from = sock_address6_of(from_ip, 0), to = sock_address6_of(ip, port);
+	return connect_between(device, &from, &to, sizeof to, impatient);
 }
 
 int

@@ -18,6 +18,9 @@ int rd_sock_listen(const char *device, uint32_t ip, uint32_t port);
 /* Connecting from from_ip, any port, tuned; EPOLLOUT says when rd_sock_error() knows. */
 int rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port,
 		    bool impatient);
+/* The same over IPv6, addresses as on the wire. */
+int rd_sock_connect6(const char *device, const uint8_t from_ip[16], const uint8_t ip[16],
+		     uint32_t port, bool impatient);
 /* The pending error of a connecting socket: 0 or -errno. */
 int rd_sock_error(int fd);
 /* No delay; notice a dead peer of an idle connection in about 8 s.  impatient: also one

@@ -21,6 +21,7 @@
 #include "rd/conf.h"
 #include "relay/cluster.h"
 #include "relay/startup.h"
+#include "suci/addr.h"
 
 #include <bsd/sys/queue.h>
 
@@ -49,7 +50,7 @@ struct rd_jobs {
 	struct rd_post *post;
 	struct rd_light *light;
 	const char (*tap_name)[16]; /* [RD_LEGS] devices that its sockets are bound to */
-	uint32_t server_ip;	    /* of conf->impi.server, resolved */
+	struct suci_addr server;    /* of conf->impi.server, resolved; without a port */
 	struct impi_auth auth;
 	/* Of the channels between relays; nkeys 0: nothing is sealed, nor are they. */
 	struct seal_link_conf peer_keys;

@@ -11,6 +11,7 @@
 #include "jobs_private.h"
 #include "sock.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -224,8 +225,13 @@ on_connect(struct rd_session *s)
 	struct rd_jobs *j = s->jobs;
 	if (!rd_session_admit(s))
 		return;
-	int fd = rd_sock_connect(j->tap_name[RD_LEG_GLOBAL], j->conf->port[RD_LEG_GLOBAL].address,
-				 j->server_ip, server_port(s), true);
+	const struct rd_conf_port *port = &j->conf->port[RD_LEG_GLOBAL];
+	const char *device = j->tap_name[RD_LEG_GLOBAL];
+	int fd = j->server.family == 6
+			 ? rd_sock_connect6(device, port->address6, j->server.ip, server_port(s),
+					    true)
+			 : rd_sock_connect(device, port->address, be32_load(j->server.ip + 12),
+					   server_port(s), true);
 	struct rd_watch *w = &s->side[RELAY_SIDE_SERVER].watch;
 	w->owner = s;
 	w->fn = server_ready;

@@ -3,10 +3,12 @@
 
 #include "base/clock.h"
 
+#include <string.h>
+
 static uint32_t
 set_of(const struct rd_flow *f)
 {
-	uint32_t h = f->remote * 0x9e3779b1u;
+	uint32_t h = (f->remote ^ f->above[0] ^ f->above[1] * 3 ^ f->above[2] * 5) * 0x9e3779b1u;
 	h = (h ^ ((uint32_t)f->local_port << 16 | f->remote_port)) * 0x85ebca6bu;
 	return (h ^ h >> 15) % RD_FLOW_SETS;
 }
@@ -14,8 +16,7 @@ set_of(const struct rd_flow *f)
 static bool
 is_same_flow(const struct rd_flow_entry *e, const struct rd_flow *f)
 {
-	return e->noted_ns && e->remote == f->remote && e->local_port == f->local_port &&
-	       e->remote_port == f->remote_port && e->protocol == f->protocol;
+	return e->noted_ns && memcmp(&e->flow, f, sizeof *f) == 0;
 }
 
 void
@@ -30,7 +31,7 @@ rd_flows_note(struct rd_flows *t, const struct rd_flow *f, uint64_t now_ns)
 		if (set[i].noted_ns < at->noted_ns)
 			at = &set[i];
 	}
-	*at = (struct rd_flow_entry){now_ns, f->remote, f->local_port, f->remote_port, f->protocol};
+	*at = (struct rd_flow_entry){now_ns, *f};
 }
 
 bool

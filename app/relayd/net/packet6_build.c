@@ -133,6 +133,18 @@ rd_nd_answer(uint8_t *frame, const struct rd_station *self, const struct rd_rx_f
 }
 
 void
+rd_nd_tell(uint8_t *frame, const uint8_t mac[6])
+{
+	uint8_t target[16], asker[16], asker_mac[6], *ip = frame + RD_ETH_HDR;
+	memcpy(asker, ip + 8, sizeof asker);
+	memcpy(target, ip + RD_IPV6_HDR + 8, sizeof target);
+	memcpy(asker_mac, frame + 6, sizeof asker_mac);
+	write_eth6(frame, asker_mac, mac);
+	write_ip6(ip, target, asker, NEXT_ICMP, 255, ND_LEN, 0);
+	write_nd(ip, ADVERTISEMENT, SOLICITED | OVERRIDE, target, TARGET_MAC, mac);
+}
+
+void
 rd_echo6_answer(uint8_t *frame, const struct rd_rx_frame *f)
 {
 	uint8_t mac[6], src[16], *ip = frame + RD_ETH_HDR;

@@ -11,7 +11,7 @@ enum {
 	NEXT_HOP_BY_HOP = 0,
 	NEXT_ROUTING = 43,
 	NEXT_FRAGMENT = 44,
-	NEXT_ICMP = 58,
+	NEXT_ICMP = RD_PROTO_ICMP6,
 	NEXT_OPTIONS = 60,
 };
 enum {
@@ -102,8 +102,8 @@ parse_udp6(const struct rd_station *self, const uint8_t *ip, uint32_t len, struc
 	uint32_t udp_len = len >= RD_UDP_HDR ? be16_load(udp + 4) : 0;
 	if (udp_len < RD_UDP_HDR || udp_len > len) {
 		drop_six(out, RD_DROP_udp_length);
-	} else if (!is_ours(self, ip + 24) || be16_load(udp + 2) != self->udp_port) {
-		drop_six(out, RD_DROP_tap_port);
+	} else if (be16_load(udp + 2) != self->udp_port) {
+		rd_kernel6_segment(self, ip, len, out);
 	} else if (be16_load(udp) == 0) {
 		drop_six(out, RD_DROP_udp_source);
 	} else if (be16_load(udp + 6) == 0) {
@@ -139,7 +139,7 @@ parse_error6(const struct rd_station *self, const uint8_t *ip, uint32_t len,
 	uint32_t left = len - RD_ICMP_HDR, at = RD_IPV6_HDR + RD_UDP_HDR;
 	const uint8_t *udp = quoted_udp6(self, quote, left);
 	if (!udp || be16_load(udp) != self->udp_port) {
-		drop_six(out, RD_DROP_icmp_kind);
+		rd_kernel6_icmp(self, ip, len, out);
 		return;
 	}
 	out->verdict = RD_RX_UNREACHABLE;
@@ -239,8 +239,11 @@ parse_icmp6(const struct rd_station *self, const uint8_t *ip, uint32_t len, stru
 			break;
 		parse_error6(self, ip, len, out);
 		return;
-	default: /* of routers above all, redirects */
-		break;
+	default:
+		if (!ours)
+			break;
+		rd_kernel6_icmp(self, ip, len, out);
+		return;
 	}
 	drop_six(out, RD_DROP_icmp_kind);
 }
@@ -277,8 +280,8 @@ rd_packet6_parse(const struct rd_station *self, const uint8_t *frame, size_t len
 		case NEXT_ICMP:
 			parse_icmp6(self, ip, payload, out);
 			break;
-		case RD_PROTO_TCP: /* the kernel has no IPv6 address of this leg */
-			drop_six(out, RD_DROP_tap_port);
+		case RD_PROTO_TCP:
+			rd_kernel6_segment(self, ip, payload, out);
 			break;
 		case NEXT_FRAGMENT:
 			drop_six(out, RD_DROP_ip_fragment);
@@ -313,5 +316,9 @@ rd_packet6_shard(const struct rd_station *self, const uint8_t *frame, size_t len
 	else if (ip[6] == RD_PROTO_UDP)
 		port = be16_load(at + 2);
 	uint32_t shard = (uint32_t)port - self->udp_first;
-	return port && shard < self->nshards ? shard : RD_SHARD_HERE;
+	if (port && shard < self->nshards)
+		return shard;
+	/* The kernel's is worker 0's; so is what only seems to be. */
+	bool echo = ip[6] == NEXT_ICMP && at[0] == ICMP6_ECHO_REQUEST;
+	return !echo && is_ours(self, ip + 24) ? 0 : RD_SHARD_HERE;
 }

@@ -14,8 +14,8 @@ drop_frame(struct rd_rx_frame *out, enum rd_rx_drop why)
 	out->drop = why;
 }
 
-static bool
-is_open(const struct rd_station *self, uint32_t protocol, uint16_t port)
+bool
+rd_kernel_is_open(const struct rd_station *self, uint32_t protocol, uint16_t port)
 {
 	for (uint32_t i = 0; i < self->nopen; i++) {
 		const struct rd_open *o = &self->open[i];
@@ -26,11 +26,29 @@ is_open(const struct rd_station *self, uint32_t protocol, uint16_t port)
 }
 
 /* To an open port, or perhaps a part of what the kernel began: then the flow decides. */
-static void
-to_port(const struct rd_station *self, const struct rd_flow *flow, struct rd_rx_frame *out)
+void
+rd_kernel_port(const struct rd_station *self, const struct rd_flow *flow, struct rd_rx_frame *out)
 {
+	bool open = rd_kernel_is_open(self, flow->protocol, flow->local_port);
 	out->flow = *flow;
-	out->verdict = is_open(self, flow->protocol, flow->local_port) ? RD_RX_TAP : RD_RX_TAP_FLOW;
+	out->verdict = open ? RD_RX_TAP : RD_RX_TAP_FLOW;
+}
+
+void
+rd_kernel_segment(const struct rd_station *self, const struct rd_flow *from, const uint8_t *at,
+		  uint32_t len, struct rd_rx_frame *out)
+{
+	struct rd_flow flow = *from;
+	bool tcp = from->protocol == RD_PROTO_TCP;
+	if (len < (tcp ? TCP_FLAGS_END : RD_UDP_HDR)) {
+		drop_frame(out, RD_DROP_tap_port);
+		return;
+	}
+	flow.local_port = be16_load(at + 2);
+	flow.remote_port = be16_load(at);
+	rd_kernel_port(self, &flow, out);
+	if (tcp && out->verdict == RD_RX_TAP_FLOW && (at[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		drop_frame(out, RD_DROP_tap_port); /* it would begin something */
 }
 
 /* An address of the other leg's subnet cannot be behind this one. */
@@ -47,24 +65,17 @@ void
 rd_kernel_tcp(const struct rd_station *self, const uint8_t *tcp, uint32_t len,
 	      struct rd_rx_frame *out)
 {
-	if (astray(self, out))
-		return;
-	if (len < TCP_FLAGS_END) {
-		drop_frame(out, RD_DROP_tap_port);
-		return;
-	}
-	struct rd_flow flow = {out->src_ip, be16_load(tcp + 2), be16_load(tcp), RD_PROTO_TCP};
-	to_port(self, &flow, out);
-	if (out->verdict == RD_RX_TAP_FLOW && (tcp[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
-		drop_frame(out, RD_DROP_tap_port); /* it would begin something */
+	const struct rd_flow from = {.remote = out->src_ip, .protocol = RD_PROTO_TCP};
+	if (!astray(self, out))
+		rd_kernel_segment(self, &from, tcp, len, out);
 }
 
 void
 rd_kernel_udp(const struct rd_station *self, const uint8_t *udp, struct rd_rx_frame *out)
 {
-	struct rd_flow flow = {out->src_ip, be16_load(udp + 2), be16_load(udp), RD_PROTO_UDP};
+	const struct rd_flow from = {.remote = out->src_ip, .protocol = RD_PROTO_UDP};
 	if (!astray(self, out))
-		to_port(self, &flow, out);
+		rd_kernel_segment(self, &from, udp, RD_UDP_HDR, out);
 }
 
 /* An error quotes what the kernel sent: 20 bytes of header or more, and its ports. */
@@ -79,8 +90,8 @@ error_quotes(const struct rd_station *self, const uint8_t *quote, size_t len,
 		return;
 	}
 	const uint8_t *ports = quote + hdr;
-	struct rd_flow flow = {be32_load(quote + 16), be16_load(ports), be16_load(ports + 2),
-			       quote[9]};
+	struct rd_flow flow = {
+		be32_load(quote + 16), be16_load(ports), be16_load(ports + 2), quote[9], {0}};
 	if (flow.protocol == RD_PROTO_ICMP && ports[0] == ICMP_ECHO) {
 		flow.local_port = be16_load(ports + 4);
 		flow.remote_port = 0;
@@ -88,7 +99,7 @@ error_quotes(const struct rd_station *self, const uint8_t *quote, size_t len,
 		drop_frame(out, RD_DROP_icmp_kind);
 		return;
 	}
-	to_port(self, &flow, out);
+	rd_kernel_port(self, &flow, out);
 }
 
 void
@@ -99,7 +110,9 @@ rd_kernel_icmp(const struct rd_station *self, const uint8_t *icmp, uint32_t len,
 		return;
 	switch (icmp[0]) {
 	case ICMP_ECHO_REPLY:
-		out->flow = (struct rd_flow){out->src_ip, be16_load(icmp + 4), 0, RD_PROTO_ICMP};
+		out->flow = (struct rd_flow){.remote = out->src_ip,
+					     .local_port = be16_load(icmp + 4),
+					     .protocol = RD_PROTO_ICMP};
 		out->verdict = RD_RX_TAP_FLOW;
 		return;
 	case RD_ICMP_UNREACHABLE:
@@ -132,14 +145,16 @@ bool
 rd_kernel_flow(const struct rd_station *self, const uint8_t *frame, size_t len,
 	       struct rd_flow *flow)
 {
+	if (len >= RD_ETH_HDR && be16_load(frame + 12) == 0x86dd)
+		return rd_kernel6_flow(self, frame, len, flow);
 	const uint8_t *at = transport(frame, &len), *ip = frame + RD_ETH_HDR;
 	if (!at)
 		return false;
-	*flow = (struct rd_flow){be32_load(ip + 16), be16_load(at), be16_load(at + 2), ip[9]};
+	*flow = (struct rd_flow){be32_load(ip + 16), be16_load(at), be16_load(at + 2), ip[9], {0}};
 	switch (ip[9]) {
 	case RD_PROTO_TCP:
 	case RD_PROTO_UDP:
-		return !is_open(self, ip[9], flow->local_port);
+		return !rd_kernel_is_open(self, ip[9], flow->local_port);
 	case RD_PROTO_ICMP:
 		flow->local_port = be16_load(at + 4);
 		flow->remote_port = 0;
@@ -153,8 +168,12 @@ uint32_t
 rd_kernel_peer(const uint8_t *frame, size_t len)
 {
 	const uint8_t *tcp = transport(frame, &len), *ip = frame + RD_ETH_HDR;
-	if (!tcp || ip[9] != RD_PROTO_TCP || len < TCP_FLAGS_END)
-		return 0;
-	uint8_t flags = tcp[13] & (TCP_SYN | TCP_RST | TCP_ACK);
-	return flags == TCP_ACK || flags == TCP_SYN ? be32_load(ip + 16) : 0;
+	return tcp && ip[9] == RD_PROTO_TCP && rd_kernel_talks(tcp, len) ? be32_load(ip + 16) : 0;
+}
+
+bool
+rd_kernel_talks(const uint8_t *tcp, size_t len)
+{
+	uint8_t flags = len < TCP_FLAGS_END ? 0 : tcp[13] & (TCP_SYN | TCP_RST | TCP_ACK);
+	return flags == TCP_ACK || flags == TCP_SYN;
 }

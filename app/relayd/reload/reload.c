@@ -158,7 +158,7 @@ apply_impi(struct rd_reload *r)
 	j->auth.mask = key ? IMPI_AUTH_MASK_KEY : IMPI_AUTH_MASK_NONE;
 	j->auth.key = key ? r->next.impi_key : 0;
 	if (file_changes(r, "impi.server"))
-		(void)rd_ipv4_parse(r->conf->impi.server_host, &j->server_ip);
+		(void)rd_conf_server(r->conf, &j->server);
 }
 
 static void

@@ -253,8 +253,9 @@ capture_start(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	else if (wrong)
 		rd_rpc_error(&c->conn, RD_RPC_NOT_FOUND, "%s", wrong);
 	else if (call->given[RD_P_PEER] && !take_peer(call->text[RD_P_PEER], &conf.filter))
-		rd_rpc_error(&c->conn, RD_RPC_PARAMS,
-			     "peer must be an IP address, or address:port (of IPv6: [address]:port)");
+		rd_rpc_error(
+			&c->conn, RD_RPC_PARAMS,
+			"peer must be an IP address, or address:port (of IPv6: [address]:port)");
 	else if (rd_capture_start(c->server->capture, &conf, c->passed, err, sizeof err))
 		rd_rpc_error(&c->conn, RD_RPC_SYSTEM, "capture: %s", err);
 	else {

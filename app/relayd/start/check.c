@@ -5,6 +5,7 @@
 #include "driver/aead.h"
 #include "driver/eal.h"
 #include "driver/port.h"
+#include "suci/addr.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -300,15 +301,36 @@ check_lcores(const struct rd_conf *conf, struct rd_faults *faults)
 			     i);
 }
 
+int
+rd_server_look_up(const struct rd_conf *conf, struct suci_addr *out)
+{
+	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *ai;
+	struct sockaddr_in sin;
+	struct sockaddr_in6 sin6;
+	int e = getaddrinfo(conf->impi.server_host, NULL, &hints, &ai);
+	if (e == 0) {
+		memcpy(&sin, ai->ai_addr, sizeof sin);
+		*out = suci_addr_v4((const uint8_t *)&sin.sin_addr, 0);
+		freeaddrinfo(ai);
+		return 0;
+	}
+	hints.ai_family = AF_INET6;
+	if (!conf->port[RD_LEG_GLOBAL].prefix6_len ||
+	    getaddrinfo(conf->impi.server_host, NULL, &hints, &ai) != 0)
+		return e;
+	memcpy(&sin6, ai->ai_addr, sizeof sin6);
+	*out = suci_addr_of(sin6.sin6_addr.s6_addr, 0);
+	freeaddrinfo(ai);
+	return 0;
+}
+
 /* A name is looked up at the start, once. */
 static void
 check_server_name(const struct rd_conf *conf, struct rd_faults *faults)
 {
-	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *ai;
-	int e = getaddrinfo(conf->impi.server_host, NULL, &hints, &ai);
-	if (e == 0)
-		freeaddrinfo(ai);
-	else
+	struct suci_addr found;
+	int e = rd_conf_server(conf, &found) ? 0 : rd_server_look_up(conf, &found);
+	if (e)
 		LACK(faults, "/impi/server",
 		     "%.60s: %s; fix: correct the name, add it to /etc/hosts, or write the address",
 		     conf->impi.server_host, gai_strerror(e));

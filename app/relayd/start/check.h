@@ -7,6 +7,10 @@
 
 #include "rd/conf.h"
 
+/* The address behind the name in impi.server: of IPv4, or with ports.global.ipv6 of IPv6, too.  0,
+ * or a number of gai_strerror(). */
+int rd_server_look_up(const struct rd_conf *conf, struct suci_addr *out);
+
 /* mem_mb: what pools and tables need (rd_plan_mem_mb).  Adds faults, pointer =
  * the key concerned, line 0. */
 void rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stages.h"
 #include "channel_keys.h"
+#include "check.h"
 #include "control.h"
 #include "iface.h"
 #include "keeper.h"
@@ -119,7 +120,6 @@ static int
 do_server(struct relay *r)
 {
 	const struct rd_conf *conf = r->conf;
-	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *ai;
 	if (conf->impi.auth == RD_AUTH_KEY) {
 		r->control->jobs.auth.mask = IMPI_AUTH_MASK_KEY;
 		if (!rd_read_key(conf->impi.key_file, &r->control->jobs.auth.key, r->err, ERR_MAX))
@@ -134,21 +134,15 @@ do_server(struct relay *r)
 	r->control->keys = rd_keys_load(conf, r->err, ERR_MAX);
 	if (!r->control->keys)
 		return -1;
-	if (rd_ipv4_parse(conf->impi.server_host, &r->control->jobs.server_ip))
+	if (rd_conf_server(conf, &r->control->jobs.server))
 		return 0;
 	/* A name is looked up once, by the machine's own resolver, before the legs
 	 * are ours. */
-	int e = getaddrinfo(conf->impi.server_host, NULL, &hints, &ai);
-	if (e) {
+	int e = rd_server_look_up(conf, &r->control->jobs.server);
+	if (e)
 		snprintf(r->err, ERR_MAX, "impi.server: cannot find the address of %.100s: %s",
 			 conf->impi.server_host, gai_strerror(e));
-		return -1;
-	}
-	struct sockaddr_in sin;
-	memcpy(&sin, ai->ai_addr, sizeof sin);
-	r->control->jobs.server_ip = ntohl(sin.sin_addr.s_addr);
-	freeaddrinfo(ai);
-	return 0;
+	return e ? -1 : 0;
 }
 
 static void

@@ -80,6 +80,8 @@ enum rd_switch {
 };
 #define RD_SWITCH_WORDS "none|netconf|openflow|tl1-polatis|tl1-calient|tl1-glimmerglass|scpi"
 
+struct suci_addr; /* suci/addr.h */
+
 struct rd_conf_relay {
 	uint32_t private_address, global_address;
 	/* Where foreign hosts find its gateway.  As written: private_via leg has
@@ -294,6 +296,8 @@ uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_G
 bool rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address);
 /* Another address of the leg's IPv6 prefix? */
 bool rd_conf_on_leg6(const struct rd_conf_port *port, const uint8_t address[16]);
+/* The address in impi.server, of either kind, without its port; false: it is a name. */
+bool rd_conf_server(const struct rd_conf *conf, struct suci_addr *out);
 /* "198.51.100.21=2001:db8::21,..." into place[], at most max: their number, or -1. */
 int rd_conf_places(const char *text, struct rd_conf_place *place, uint32_t max);
 /* "198.51.100.0/24=stripe,..." into pair[], at most max: their number, or -1. */

@@ -24,17 +24,16 @@
 #define RD_FLOW_LONG_NS	 (3 * 3600ull * 1000000000) /* longer than keepalives of 2 h */
 
 struct rd_flow {
-	uint32_t remote;
+	uint32_t remote;		  /* IPv4 address, or the last 32 bits of an IPv6 one */
 	uint16_t local_port, remote_port; /* ICMP: the identifier, 0 */
-	uint32_t protocol;		  /* without padding: parsed frames are compared as bytes */
+	uint32_t protocol;		  /* without padding: flows are compared as bytes */
+	uint32_t above[3];		  /* the rest of an IPv6 address; IPv4: 0 */
 };
 
 struct rd_flows {
 	struct rd_flow_entry {
 		uint64_t noted_ns; /* 0: free */
-		uint32_t remote;
-		uint16_t local_port, remote_port;
-		uint32_t protocol;
+		struct rd_flow flow;
 	} entry[RD_FLOW_SETS][RD_FLOW_WAYS];
 };
 

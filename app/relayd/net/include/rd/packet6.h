@@ -4,8 +4,8 @@
  * Beside rd/packet.h: rd_packet_parse() comes here with IPv6 frames if the station has an address,
  * and its verdicts mean the same, with the differences below.  What is not spoken is dropped:
  * extension headers (fragments among them, Suci never exceeds the MTU), datagrams without a UDP
- * checksum, whatever is for the kernel.  Routers announce nothing to us: address, prefix and
- * gateway are configured, and redirects are refused as those of IPv4.
+ * checksum.  TCP and what else is for the kernel is let in as over IPv4.  Routers announce nothing
+ * to us: address, prefix and gateway are configured, and redirects are refused as those of IPv4.
  *
  *     verdict            with IPv6
  *     RD_RX_SUCI         src_6 is where the source's address is in the frame
@@ -15,6 +15,7 @@
  *     RD_RX_ECHO         rd_echo6_answer()
  *     RD_RX_UNREACHABLE  quoted_6 is where the address is; codes as those of IPv4: 3 port, 1 host,
  *                        4 too big
+ *     RD_RX_TAP, RD_RX_TAP_FLOW  the flow has the address
  *
  * Neighbour discovery proves as little as ARP.  Whom to believe is for the table of neighbours
  * (rd/neigh.h); here only what may not be said at all is refused: a hop limit that is not 255
@@ -63,6 +64,15 @@ void rd_write_nd_announcement(uint8_t *at, const struct rd_station *self);
 /* Turn the solicitation in frame (RD_RX_ND_REQUEST), which has room for RD_ND_FRAME bytes, into our
  * answer: as many bytes. */
 void rd_nd_answer(uint8_t *frame, const struct rd_station *self, const struct rd_rx_frame *f);
+/* Frames of the own kernel, len bytes: of TCP, UDP, echo or errors, from our address? */
+bool rd_kernel6_speaks(const struct rd_station *self, const uint8_t *frame, size_t len);
+/* As rd_kernel_peer(); NULL: nobody. */
+const uint8_t *rd_kernel6_peer(const uint8_t *frame, size_t len);
+/* The address whose MAC such a frame asks for; NULL: it is no solicitation, or about ourselves. */
+const uint8_t *rd_nd_asked(const struct rd_station *self, const uint8_t *frame, size_t len);
+/* Turn such a solicitation, which has room for RD_ND_FRAME bytes, into its answer of as many: mac
+ * has what it asks for. */
+void rd_nd_tell(uint8_t *frame, const uint8_t mac[6]);
 /* Turn the echo request in frame (RD_RX_ECHO with src_6) into its answer. */
 void rd_echo6_answer(uint8_t *frame, const struct rd_rx_frame *f);
 
