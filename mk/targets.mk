@@ -6,7 +6,7 @@ $(call testprog,within,test/within.c,)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps check check-fast unit sim fuzz-smoke explore smoke interop bench demo demo-optical demo-pipeline lint format \
+.PHONY: all deps check check-fast unit sim fuzz-smoke explore smoke smoke-ipv6 interop bench demo demo-optical demo-pipeline lint format \
 	coverage clean install help check-headers fuzz-build
 
 ## all           build libraries and programs
@@ -49,6 +49,11 @@ explore: $(B)/test/simulator
 ## smoke         shell scenarios in fresh network namespaces (root); SMOKE_ONLY="NAME .." only these
 smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
 	@test/run-smoke $(B) test/smoke
+
+## smoke-ipv6    the smoke scenarios of relays, which reach each other and the IMPI server by IPv6
+SMOKE_RELAYS = $(basename $(notdir $(shell grep -lE 'testbed_relayd|_failover\.sh|_light\.sh|testbed_light_up|testbed/demo "' test/smoke/[!_]*.sh)))
+smoke-ipv6:
+	@$(MAKE) --no-print-directory smoke IPV6=1 SMOKE_ONLY="$(if $(SMOKE_ONLY),$(SMOKE_ONLY),$(SMOKE_RELAYS))"
 
 ## check         install what is missing, build, run every test; prints "N passed, N failed"
 check:

@@ -98,7 +98,7 @@ for m in json.load(sys.stdin):
 # read FILE PYTHON-EXPRESSION over f, the frames: (direction, bytes, length on the wire).
 read_back() {
 	python3 - "$@" 2>&1 <<'PY'
-import struct, sys
+import ipaddress, struct, sys
 path, expr = sys.argv[1:]
 d = open(path, "rb").read()
 at, f, ifs, stamps = 0, [], 0, []
@@ -123,7 +123,12 @@ while at < len(d):
             o += 4 + (length + 3) // 4 * 4
         f.append((dirn, d[at + 28:at + 28 + cap], wire))
     at += n
-def ip(b, o): return ".".join(map(str, b[14 + o:18 + o]))
+# The address at that place of an IPv4 header, or that one of an IPv6 header; where the UDP payload begins.
+def ip(b, o):
+    six = b[12:14] == b"\x86\xdd"
+    at = 22 + 4 * (o - 12) if six else 14 + o
+    return str(ipaddress.ip_address(b[at:at + (16 if six else 4)]))
+def body(b): return 62 if b[12:14] == b"\x86\xdd" else 42
 def private(b): return ip(b, 12).startswith("10.") and ip(b, 16).startswith("10.")
 if not eval(f"({expr})"):
     print(f"{expr} does not hold of {len(f)} frames, {[x[1][:44].hex() for x in f[:3]]} ")
@@ -134,19 +139,21 @@ C=$TB_DIR/c.pcapng
 WHY=$(json capture 'v["written"] == 200 and v["lost"] == 0 and not v["running"]' capture -w "$C" -n 200)
 WHY+=$(read_back "$C" "len(f) == 200 and {x[0] for x in f} == {$IN, $OUT} and stamps[-1] > stamps[0]")
 WHY+=$(status_is 0 ctl capture -w "$C" -d 0.5 --leg global --dir out --snaplen 100)
-WHY+=$(read_back "$C" "len(f) > 5 and all(x[0] == $OUT and len(x[1]) <= 100 and ip(x[1], 12) == '198.51.100.11' for x in f)")
+WHY+=$(read_back "$C" "len(f) > 5 and all(x[0] == $OUT and len(x[1]) <= 100 and ip(x[1], 12) == '$(testbed_outside afe0)' for x in f)")
 WHY+=$(status_is 0 ctl capture -w "$C" -d 0.5 --peer 10.0.0.1 --dir in)
 WHY+=$(read_back "$C" "len(f) > 5 and all(x[0] == $IN and ip(x[1], 12) == '10.0.0.1' for x in f)")
+WHY+=$(status_is 0 ctl capture -w "$C" -d 0.5 --peer "$(testbed_outside bfe0)" --dir out)
+WHY+=$(read_back "$C" "len(f) > 5 and all(x[0] == $OUT and ip(x[1], 16) == '$(testbed_outside bfe0)' for x in f)")
 TRUNK=$(ctl --json paths --kind trunk | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["path"])')
 WHY+=$(status_is 0 ctl capture -w "$C" -d 0.5 --path "$TRUNK")
-WHY+=$(read_back "$C" "len(f) > 5 and all('198.51.100.21' in (ip(x[1], 12), ip(x[1], 16)) for x in f)")
+WHY+=$(read_back "$C" "len(f) > 5 and all('$(testbed_outside bfe0)' in (ip(x[1], 12), ip(x[1], 16)) for x in f)")
 verdict "capture by leg, peer, path" "$WHY"
 # Lanes: rank 0 is at 10.0.0.1; what it sends comes in there and leaves, sealed, on the trunk.
 JOB=$(ctl --json jobs | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["job"])')
 WHY=$(status_is 0 ctl capture -w "$C" -d 1 --job "$JOB" --src 0)
 WHY+=$(read_back "$C" "len(f) > 10 and
 	all(ip(x[1], 12) == '10.0.0.1' for x in f if x[0] == $IN) and
-	all(ip(x[1], 16) == '198.51.100.21' and x[1][43] & 0x80 for x in f if x[0] == $OUT) and {x[0] for x in f} == {$IN, $OUT}")
+	all(ip(x[1], 16) == '$(testbed_outside bfe0)' and x[1][body(x[1]) + 1] & 0x80 for x in f if x[0] == $OUT) and {x[0] for x in f} == {$IN, $OUT}")
 WHY+=$(status_is 0 ctl capture -w "$C" -d 0.3 --src 77)
 WHY+=$(read_back "$C" "len(f) == 0")
 verdict "capture by lane" "$WHY"

@@ -67,6 +67,11 @@ arp_private() {
 	hostile a1 eth0 arp-a0 arp "$(testbed_addr a0)" 8 300
 	ended arp-a0
 }
+nd_wan() {
+	testbed_spawn srv nd-b python3 test/smoke/_frames6.py eth0 "$(mac_of afe0 glob0)" \
+		"$(testbed_outside afe0)" "$(testbed_outside bfe0)" 600
+	ended nd-b
+}
 arp_wan() {
 	hostile srv eth0 arp-b arp "$(testbed_global_addr bfe0)" 8 300
 	ended arp-b
@@ -78,15 +83,24 @@ flood() {
 stolen() { # LOGNAME LEG: adds to WHY
 	[ "0$(logged "$1" lies)" -ge 500 ] || WHY+="no attack: $(tail -1 "$TB_LOG/$1.log") "
 	[ "$(logged "$1" stolen)" = 0 ] || WHY+="$(logged "$1" stolen) frames were stolen "
-	[ "0$(counter "$2" contested)" -gt 0 ] || WHY+="no claim was looked into "
-	[ "$(counter "$2" moved)" = 0 ] || WHY+="a neighbour was moved "
+	unmoved "$2"
+}
+unmoved() { # LEG: adds to WHY
+	[ "0$(counter "$1" contested)" -gt 0 ] || WHY+="no claim was looked into "
+	[ "$(counter "$1" moved)" = 0 ] || WHY+="a neighbour was moved "
 }
 job arp_private
 stolen arp-a0 private
 verdict "forged ARP on the private leg" "$WHY" mpi-a mpi-b arp-a0 relayd-afe0
-job arp_wan
-stolen arp-b global
-verdict "forged ARP on the WAN" "$WHY" mpi-a mpi-b arp-b relayd-afe0
+if [ -z "${IPV6:-}" ]; then
+	job arp_wan
+	stolen arp-b global
+	verdict "forged ARP on the WAN" "$WHY" mpi-a mpi-b arp-b relayd-afe0
+else
+	job nd_wan
+	unmoved global
+	verdict "forged neighbour discovery on the WAN" "$WHY" mpi-a mpi-b nd-b relayd-afe0
+fi
 grep -q 'claims .*, which .* has' "$TB_LOG/relayd-afe0.log" && WHY= || WHY="no line names the claimant"
 verdict "the operator is told" "$WHY" relayd-afe0
 job flood

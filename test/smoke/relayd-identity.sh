@@ -83,7 +83,7 @@ WHY=
 testbed_wait 60 "a refused open" refused || WHY="nothing was refused"
 for s in a b; do testbed_stop job-$s 5 >/dev/null 2>&1; done
 counted afe0 drop_identity &&
-	{ grep -q "$(testbed_global_addr bfe0).* is refused: its public key $("$B/bin/relayd" --show-identity "$TB_DIR/conf/identity-b") is not in" \
+	{ grep -q "$(testbed_outside bfe0).* is refused: its public key $("$B/bin/relayd" --show-identity "$TB_DIR/conf/identity-b") is not in" \
 		"$TB_LOG/relayd-afe0.log" || WHY="the log of afe0 does not name it"; }
 verdict "a site that was taken off the list is refused, and counted" "$WHY"
 exit $rc

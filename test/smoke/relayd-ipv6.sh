@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Relays that reach each other by IPv6, sealed with identities, beside one that has IPv4 alone: a job that
-# checks every byte; forged neighbour discovery and errors beside it; the relay with IPv4 dies, then one
+# Relays that reach each other and the IMPI server by IPv6, sealed with identities, beside one that has IPv4
+# alone: a job that is striped over both kinds and checks every byte; forged neighbour discovery and errors beside it; the relay with IPv4 dies, then one
 # with IPv6.  With IPV6=1 other scenarios with a testbed run so, too.
 # timeout: 200
 set -u
@@ -36,6 +36,18 @@ are afe0 "[$six]:7812"
 are afe1 "$(testbed_global_addr bfe0):7812"
 are bfe0 "$(testbed_global_addr afe1):7812 [$(testbed_global_six afe0)]:7812"
 verdict "trunks by IPv6, and one by IPv4" "$WHY"
+
+# striped FRONTEND: what its trunks have sent; each must have a twentieth of the whole by then.
+striped() {
+	ctl "$1" --json paths --kind trunk | python3 -c 'import json, sys
+n = {p["peer"]: p["tx_bytes"] for p in json.load(sys.stdin)}
+print("striped:", n)
+sys.exit(len(n) != 2 or sum(n.values()) < 2000000 or min(n.values()) * 20 < sum(n.values()))' >"$TB_DIR/striped"
+}
+WHY=
+testbed_wait 20 "shares of both trunks" striped bfe0 || WHY="not both have a share"
+cat "$TB_DIR/striped"
+verdict "a job is striped over a trunk of each kind" "$WHY"
 
 forge() {
 	testbed_exec srv python3 test/smoke/_frames6.py eth0 \

@@ -18,7 +18,8 @@ B=$(realpath "${B:-build/gcc}")
 : "${RELOADS:=20}" "${STALL_MS:=50}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
-NODES=1 RELAYS=1 PPN=1 TB_RELAY_CONF='"log_level": "info", "drain_ms": 1000'
+NODES=1 RELAYS=1 PPN=1
+TB_RELAY_CONF='"log_level": "info", "drain_ms": 1000, "trunks": { "policy": "dest", "weight": 100, "pairs": "" }'
 testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
 testbed_server "$B" || fail "impi-server: does not start"
@@ -90,8 +91,10 @@ edit() {
 	local policies=(dest source stripe) levels=(info debug) c
 	c=$(conf "$1")
 	sed -i -e "s/\"log_level\": \"[a-z]*\"/\"log_level\": \"${levels[$2 % 2]}\"/" \
-		-e "s/\"drain_ms\": [0-9]*.*/\"drain_ms\": $((1000 + $2)), \"trunks\": { \"policy\": \"${policies[$2 % 3]}\",\
- \"weight\": $((100 - $2 % 7)), \"pairs\": \"198.51.100.0\/24=${policies[$2 / 2 % 3]}\" },/" \
+		-e "s/\"drain_ms\": [0-9]*/\"drain_ms\": $((1000 + $2))/" \
+		-e "s/\"policy\": \"[a-z]*\"/\"policy\": \"${policies[$2 % 3]}\"/" \
+		-e "s/\"weight\": [0-9]*/\"weight\": $((100 - $2 % 7))/" \
+		-e "s/\"pairs\": \"[^\"]*\"/\"pairs\": \"198.51.100.0\/24=${policies[$2 / 2 % 3]}\"/" \
 		-e "s/\"impi\": {[^\"]*\(\"allow\": \"[^\"]*\",\)\?/\"impi\": { \"allow\": \"10.0.0.0\/24,10.$2.0.0\/16\",/" "$c"
 }
 round() { # N: a step of the keys, other settings, a reload at both sites

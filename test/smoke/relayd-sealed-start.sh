@@ -29,9 +29,12 @@ out = open(sys.argv[1], "wb", buffering=0)
 print("listens", flush=True)
 while True:
     p = s.recv(65536)
-    if len(p) < 40 or p[0] >> 4 != 4 or p[9] != 6:
+    if len(p) > 60 and p[0] >> 4 == 6 and p[6] == 6:
+        t = p[40:40 + int.from_bytes(p[4:6], "big")]
+    elif len(p) > 40 and p[0] >> 4 == 4 and p[9] == 6:
+        t = p[(p[0] & 15) * 4:int.from_bytes(p[2:4], "big")]
+    else:
         continue
-    t = p[(p[0] & 15) * 4:int.from_bytes(p[2:4], "big")]
     if 7810 in (int.from_bytes(t[:2], "big"), int.from_bytes(t[2:4], "big")):
         out.write(t[(t[12] >> 4) * 4:])
 P
@@ -116,7 +119,7 @@ testbed_stop impi-server-clear 5 >/dev/null
 # Somebody who takes the connection and says nothing.
 testbed_spawn srv silent python3 -c "
 import socket, time
-s = socket.create_server(('$TB_SRV', 7810)); print('listens', flush=True)
+s = socket.create_server(('::', 7810), family=socket.AF_INET6, dualstack_ipv6=True); print('listens', flush=True)
 c, _ = s.accept(); time.sleep(60)"
 testbed_wait 20 "silent server" grep -q listens "$TB_LOG/silent.log"
 refused && log relayd-afe0 | grep -q 'it has not shown a key within 10 s'

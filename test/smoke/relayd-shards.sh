@@ -121,8 +121,9 @@ job order order
 verdict "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
 verdict "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
 verdict "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"
-ports=$("$B/bin/relayctl" -s "$TB_ID-afe0" --json paths | grep -o '198.51.100.21:78[0-9]*' | sort -u | xargs)
-[ "$ports" = "198.51.100.21:7812 198.51.100.21:7813 198.51.100.21:7814 198.51.100.21:7815" ] && ports=
+ports=$("$B/bin/relayctl" -s "$TB_ID-afe0" --json paths --kind trunk | python3 -c 'import json, sys
+print(*sorted({p["peer"] for p in json.load(sys.stdin)}))')
+[ "$ports" = "$(for p in 7812 7813 7814 7815; do testbed_outside bfe0 $p; done | xargs)" ] && ports=
 verdict "trunks from each worker to each" "${ports:+trunks to $ports}"
 down spread
 

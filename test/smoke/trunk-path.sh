@@ -90,7 +90,7 @@ grown() {
 			WHY="$fe has $(trunk $fe mtu) bytes, not $1 to $2"
 	done
 	[ -n "$WHY" ] || counted afe0 tx_mtu_probes 1 || WHY="nothing was probed"
-	verdict "WAN of MTU $3: trunks grew from 1472 bytes to $(trunk afe0 mtu)" "$WHY"
+	verdict "WAN of MTU $3: trunks grew from $((1500 - head)) bytes to $(trunk afe0 mtu)" "$WHY"
 	bytes=$(trunk afe0 tx_bytes) segments=$(trunk afe0 tx_segments)
 	start 1
 	ended
@@ -103,11 +103,11 @@ grown() {
 
 # What passes a rate is marked, at the port to which relay afe0 sends.
 marks() {
-	wan nft -f - <<-'NFT'
+	wan nft -f - <<-NFT
 		table netdev marks {
 			chain from_a {
 				type filter hook ingress device afe0 priority 0
-				ip ecn ect0 limit rate over 5 mbytes/second burst 64 kbytes ip ecn set ce
+				$ip ecn ect0 limit rate over 5 mbytes/second burst 64 kbytes $ip ecn set ce
 			}
 		}
 	NFT
@@ -134,7 +134,7 @@ marked() {
 
 # From now on what relay afe0 sends has another source port.
 nat() {
-	wan nft -f - <<-'NFT'
+	wan nft -f - <<-NFT
 		table netdev nat {
 			chain from_a {
 				type filter hook ingress device afe0 priority 0
@@ -191,27 +191,31 @@ emptied() {
 went_on() {
 	touch "$TB_DIR/enough"
 	ended
-	[ -n "$WHY" ] || [ "$(count bfe0 paths_moved)" = 1 ] || WHY="moved $(count bfe0 paths_moved) times"
+	[ -n "$WHY" ] || [ "$(count bfe0 paths_moved)" = $moves ] || WHY="moved $(count bfe0 paths_moved) times"
 	[ -n "$WHY" ] || ! grep -q 'is down: trunk' "$TB_LOG"/relayd-*.log || WHY="a trunk went down"
 	verdict "the job was right meanwhile" "$WHY"
 	rm -f "$TB_DIR/enough"
 }
 
 NODES=1 MTU_WAN=9000
+ip=ip head=28 # of a datagram between clusters
+[ -z "${IPV6:-}" ] || { ip=ip6 head=48; }
 TB_RELAY_CONF='"suci": { "global_mtu_start": 1500, "global_migrate": true }'
 testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms 5 || fail "wanem: does not start"
 testbed_server "$B" || fail "impi-server: does not start"
-grown 8972 8972 9000
+grown $((9000 - head)) $((9000 - head)) 9000
 idle=(afe0 "$(stats afe0 pool in_use)" bfe0 "$(stats bfe0 pool in_use)")
 start 3600
 testbed_wait 10 "the job to run" grep -q '^running' "$TB_LOG/job-a.log" || fail "the job does not start"
-moved
+# Linux 6.18 does not find the UDP header of all IPv6 frames from a packet socket.
+moves=1
+if [ $ip = ip ]; then moved; else moves=0 && echo "SKIP trunk-path: nft is no NAT for these IPv6 frames"; fi
 marked
 narrowed
 went_on
 emptied "${idle[@]}"
-wan nft delete table netdev nat
+[ $moves = 0 ] || wan nft delete table netdev nat
 for fe in afe0 bfe0; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
 wan_mtu 4000
 grown 3900 3976 4000

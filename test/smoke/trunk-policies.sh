@@ -47,7 +47,7 @@ look() {
 # each relay would have chosen the same by chance.
 ways() {
 	python3 - "$TB_DIR" "$@" <<'PY'
-import json, sys
+import json, re, sys
 folder, wanted = sys.argv[1], dict(w.split("=") for w in sys.argv[2:])
 def read(relay, what):
     return json.load(open(f"{folder}/look-{relay}-{what}"))
@@ -63,10 +63,12 @@ def sent(a, b):
     out = {}
     for i in (0, 1):
         def by_peer(when):
-            return {p["peer"].split(":")[0]: p["tx_bytes"] for p in read(f"{a}fe{i}", when)}
+            # Peers by the last number of their addresses, of either kind.
+            return {int(re.split("[.:]", p["peer"].rsplit(":", 1)[0].strip("[]"))[-1]): p["tx_bytes"]
+                    for p in read(f"{a}fe{i}", when)}
         before, after = by_peer("before"), by_peer("after")
         for k in (0, 1):
-            peer = f"198.51.100.{11 + 10 * 'abc'.index(b) + k}"
+            peer = 11 + 10 * "abc".index(b) + k
             out[i, k] = after[peer] - before[peer]
     return out
 def look(a, b, policy):

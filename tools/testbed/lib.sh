@@ -29,8 +29,8 @@
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
 # TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
 # string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
-# TB_STATS_DIR (TB_DIR).  IPV6=1: relays of different clusters reach each other by IPv6, those in
-# IPV4_ONLY do not.
+# TB_STATS_DIR (TB_DIR).  IPV6=1: relays reach those of other clusters and the server by IPv6, those
+# in IPV4_ONLY do not.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -295,10 +295,18 @@ testbed_up() {
 		_tb_link wan wemA wan wemAp "$MTU_WAN" && _tb_port wan wanA wemAp &&
 		_tb_link wan wemB wan wemBp "$MTU_WAN" && _tb_port wan wanB wemBp &&
 		_tb_ns srv && _tb_link srv eth0 wan srv "$MTU_WAN" && _tb_port wan wanA srv &&
-		ip -n "$TB_ID-srv" addr add $TB_SRV/24 dev eth0 || {
+		ip -n "$TB_ID-srv" addr add $TB_SRV/24 dev eth0 && _tb_server_six || {
 		testbed_die "could not build the namespaces (see above); this kernel needs veth and bridge"
 		return 1
 	}
+}
+
+# The server is reached by IPv6, too.
+TB_SRV_SIX=fd00:57a6::2
+_tb_server_six() {
+	[ -n "${IPV6:-}" ] || return 0
+	ip netns exec "$TB_ID-srv" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6' &&
+		ip -n "$TB_ID-srv" addr add $TB_SRV_SIX/64 dev eth0 nodad
 }
 
 # testbed_pair MTU: instead of testbed_up, two nodes l (192.0.2.1) and r (192.0.2.2), one veth
@@ -463,6 +471,14 @@ testbed_global_six() { # FRONTEND
 	v4=$(testbed_global_addr "$1")
 	echo "fd00:57a6::${v4##*.}"
 }
+# testbed_outside FRONTEND [PORT]: where relays of other clusters reach it.
+testbed_outside() {
+	if [ -n "${IPV6:-}" ] && [[ " ${IPV4_ONLY:-} " != *" $1 "* ]]; then
+		if [ -n "${2:-}" ]; then echo "[$(testbed_global_six "$1")]:$2"; else testbed_global_six "$1"; fi
+	else
+		echo "$(testbed_global_addr "$1")${2:+:$2}"
+	fi
+}
 _tb_six() { # FRONTEND: for trunks.ipv6; nothing without IPV6
 	local o i list=''
 	[ -n "${IPV6:-}" ] && [[ " ${IPV4_ONLY:-} " != *" $1 "* ]] || return 0
@@ -494,10 +510,10 @@ _tb_identity() {
 }
 
 _tb_relayd() {
-	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device six own=''
+	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
 	local more=${TB_RELAY_CONF:-}
 	six=$(_tb_six "$fe")
-	[ -z "$six" ] || own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\""
+	[ -z "$six" ] || { own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\"" server=[$TB_SRV_SIX]:7810; }
 	case $six:$more in
 	:*) ;;
 	*'"trunks": {'*) more=${more/'"trunks": {'/"\"trunks\": { $six,"}
@@ -527,7 +543,7 @@ _tb_relayd() {
 	},
 	"sealing": { "key_file": "${TB_PSK-$TB_DIR/conf/psk}"$(_tb_identity "$b" "$c") },
 	"impi": { ${TB_RELAY_IMPI:-}
-		"server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
+		"server": "${TB_SERVER_AT:-$server}", "auth": "${TB_AUTH:-none}",
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
