@@ -5,6 +5,7 @@
  *                                   makes N echoes: a chirp from three targets, and noise; not
  *                                   faster than one in MS
  *   pipeline filter [--work MS]     correlates each with the chirp; MS more, as if it were longer
+ *		     [--late 1]	     gives up what another process died in: in_flight ulfm
  *   pipeline output [--frames N] [--png FILE] [--log FILE]
  *                                   one row of a picture for each; what was lost, came twice or
  *                                   out of order; a line of time and number for each
@@ -23,6 +24,7 @@
  * Echoes are numbers that depend on the frame's alone, and all is computed with integers, so the
  * picture is the same whoever computes which frame, and however often. */
 #include <math.h>
+#include <mpi-ext.h>
 #include <mpi.h>
 #include <mpisp.h>
 #include <png.h>
@@ -44,7 +46,7 @@ struct echo {
 static struct sample chirp[CHIRP];
 
 static struct {
-	long frames, work_ms, every_ms;
+	long frames, work_ms, every_ms, late;
 	const char *png, *log;
 } option = {.frames = 500};
 
@@ -263,6 +265,8 @@ read_options(int argc, char **argv)
 			option.work_ms = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--every"))
 			option.every_ms = strtol(value, NULL, 10);
+		else if (!strcmp(name, "--late"))
+			option.late = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--png"))
 			option.png = value;
 		else if (!strcmp(name, "--log"))
@@ -297,6 +301,30 @@ make_all(void)
 	}
 }
 
+/* A frame that somebody died in is late: it goes on empty. */
+static void
+filter_in_time(long *done)
+{
+	int64_t frame;
+	int again, code;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (;;) {
+		int rc = MPISP_Frame_begin(MPI_COMM_WORLD, &frame, &again);
+		if (frame == MPISP_FRAME_END)
+			return;
+		if (rc != MPI_SUCCESS)
+			MPI_Error_class(rc, &code);
+		if (rc != MPI_SUCCESS && code == MPIX_ERR_PROC_FAILED)
+			printf("filter: frame %lld is given up\n",
+			       (long long)MPISP_FRAME_NUMBER(frame));
+		else
+			filter_frame(frame, again, done);
+		fflush(stdout);
+		MPISP_Frame_end(MPI_COMM_WORLD, frame);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -319,7 +347,10 @@ main(int argc, char **argv)
 	if (!strcmp(stage, "input")) {
 		bad = make_all();
 	} else if (!strcmp(stage, "filter")) {
-		MPISP_Run(MPI_COMM_WORLD, NULL, filter_frame, done);
+		if (option.late)
+			filter_in_time(done);
+		else
+			MPISP_Run(MPI_COMM_WORLD, NULL, filter_frame, done);
 		if (done[0])
 			printf("filter: %ld frames, %ld of them told again\n", done[0], done[1]);
 	} else {

@@ -377,6 +377,12 @@ spxrun_frame_max(const struct spxrun *r)
 	return r->conf.frame_max;
 }
 
+enum spx_in_flight
+spxrun_in_flight(const struct spxrun *r)
+{
+	return r->conf.in_flight;
+}
+
 /* ---- the rest ---- */
 
 bool

@@ -20,6 +20,7 @@
 	X(DRAINED, "a chain that drains drops what its I/O processes have")               \
 	X(TWO_LEADS, "every process of an ordered chain is given frames, and takes them") \
 	X(LAZY_CHAIN, "an I/O process gives over the first of its chains alone")          \
+	X(NOT_DROPPED, "what a dead process had is done again, and is to be given up")    \
 	X(SLOW_START, "a process that comes to a running pipeline asks for no row")
 
 enum spx_bug {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between a process and who manages it, big-endian:
  *
- *   u32 bytes that follow, u8 version 0xf6, u8 type, u16 0, then
- *   SETUP   u32 id, procs_max, origins_max, window_max, room, ahead, frame_max,
+ *   u32 bytes that follow, u8 version 0xf7, u8 type, u16 0, then
+ *   SETUP   u32 id, procs_max, origins_max, window_max, room, ahead, frame_max, in_flight,
  *	     u64 retry_ns, retry_max_ns, poll_ns, stall_ns, start_ns, realm, text ip, text relay
  *   HELLO   text address
  *   VIEW    u64 number, u32 processes, u32 clusters, u32 chains, u32 0, then of each
@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-#define VERSION 0xf6
+#define VERSION 0xf7
 
 /* --- writing --------------------------------------------------------------------- */
 
@@ -112,7 +112,7 @@ write_setup(struct base_writer *w, const struct spx_feed *f)
 {
 	const struct spx_conf *c = &f->conf;
 	const uint32_t small[] = {c->id,   c->procs_max, c->origins_max, c->window_max,
-				  c->room, c->ahead,	 c->frame_max};
+				  c->room, c->ahead,	 c->frame_max,	 c->in_flight};
 	const uint64_t large[] = {c->retry_ns, c->retry_max_ns, c->poll_ns,
 				  c->stall_ns, c->start_ns,	f->realm};
 
@@ -208,8 +208,9 @@ static bool
 read_setup(struct spx_feed *f, struct base_reader *r, char *why)
 {
 	struct spx_conf *c = &f->conf;
+	uint32_t in_flight = 0;
 	uint32_t *small[] = {&c->id,   &c->procs_max, &c->origins_max, &c->window_max,
-			     &c->room, &c->ahead,     &c->frame_max};
+			     &c->room, &c->ahead,     &c->frame_max,   &in_flight};
 	uint64_t *large[] = {&c->retry_ns, &c->retry_max_ns, &c->poll_ns,
 			     &c->stall_ns, &c->start_ns,     &f->realm};
 
@@ -217,6 +218,9 @@ read_setup(struct spx_feed *f, struct base_reader *r, char *why)
 		*small[i] = base_read_be32(r);
 	for (size_t i = 0; i < sizeof large / sizeof *large; i++)
 		*large[i] = base_read_be64(r);
+	c->in_flight = in_flight <= SPX_DROP ? (enum spx_in_flight)in_flight : SPX_EPOCH;
+	if (in_flight > SPX_DROP)
+		return spx_say(why, "in_flight %u is none", in_flight);
 	f->ip = read_feed_text(r, SPX_ADDRESS_MAX);
 	f->relay = read_feed_text(r, SPX_ADDRESS_MAX);
 	return !base_reader_ok(r) || spx_conf_check(c, why);

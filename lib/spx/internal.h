@@ -46,6 +46,7 @@ enum spx_type {
 
 #define SPX_BIT_AGAIN	1u
 #define SPX_BIT_SKIPPED 2u
+#define SPX_BIT_LOST	8u /* of GIVE: a computing process had it, and died */
 #define SPX_BIT_DONE	4u /* of STATE: no I/O process died after this rank was heard here */
 
 struct spx_msg {
@@ -82,7 +83,7 @@ struct spx_slot {
 	struct spx_origin *o;
 	uint64_t number, since_ns;
 	enum spx_slot_state state;
-	bool listed, again, skipped, has_out;
+	bool listed, again, lost, skipped, has_out;
 	uint8_t tries;
 	uint16_t from; /* I/O: cluster of who put it */
 	uint32_t up;   /* from whom it came; SPX_NONE: made here, or that process is dead */

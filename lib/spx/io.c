@@ -438,7 +438,7 @@ spx_io_view(struct spx *s, struct spx_slot *t)
 	} else if ((t->state == SPX_SLOT_GIVEN || t->state == SPX_SLOT_WORKING) &&
 		   !spx_is_living(s, t->down) && !SPX_BUG(NOT_AGAIN)) {
 		s->count.give_again++;
-		t->again = true;
+		t->again = t->lost = true;
 		/* Where a stage is passed by, others may have it from there. */
 		begin_asking(s, t);
 	}

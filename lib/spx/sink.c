@@ -131,7 +131,10 @@ take_give(struct spx *s, uint32_t from, const struct spx_msg *m)
 	t->in = copy;
 	t->in_len = (uint32_t)m->len;
 	t->again = m->bits & SPX_BIT_AGAIN;
-	t->skipped = m->bits & SPX_BIT_SKIPPED;
+	t->lost = m->bits & SPX_BIT_LOST;
+	bool drop = t->lost && s->conf.in_flight == SPX_DROP && !SPX_BUG(NOT_DROPPED);
+	s->count.dropped += drop;
+	t->skipped = drop || m->bits & SPX_BIT_SKIPPED;
 	t->up = from;
 	t->want = m->want;
 	spx_slot_set(s, t, SPX_SLOT_QUEUED);
@@ -248,7 +251,8 @@ spx_begin(struct spx *s, struct spx_frame *f, uint64_t now_ns)
 		spx_slot_set(s, t, SPX_SLOT_BEGUN);
 		spx_arm_stall(s, t);
 		s->count.begun++;
-		*f = (struct spx_frame){t->o->id, t->number, t->again, t->in, t->in_len, t->up};
+		*f = (struct spx_frame){t->o->id, t->number, t->again, t->lost,
+					t->in,	  t->in_len, t->up};
 		spx_act(s);
 		return true;
 	}

@@ -29,6 +29,8 @@ spx_conf_check(const struct spx_conf *c, char *why)
 	if (c->room < 1 || c->ahead < 1 || c->ahead > SPX_AHEAD_MAX)
 		return spx_say(why, "room %u has to be 1 at least, ahead %u 1 to %d", c->room,
 			       c->ahead, SPX_AHEAD_MAX);
+	if (c->in_flight > SPX_DROP)
+		return spx_say(why, "in_flight %u is not 0 to %d", c->in_flight, SPX_DROP);
 	if (!c->retry_ns || c->retry_max_ns < c->retry_ns || !c->poll_ns)
 		return spx_say(why,
 			       "retry_ns and poll_ns must not be 0, nor retry_max_ns < retry_ns");

@@ -43,8 +43,8 @@ spx_read(const uint8_t *bytes, size_t len, uint32_t window, struct spx_msg *m)
 {
 	if (len < SPX_HEAD || bytes[0] != VERSION || bytes[1] < SPX_MSG_PUT ||
 	    bytes[1] > SPX_MSG_LAST ||
-	    bytes[2] > (SPX_BIT_AGAIN | SPX_BIT_SKIPPED | SPX_BIT_DONE) || bytes[3] ||
-	    be64_load(bytes + 48) || be32_load(bytes + 44) != len - SPX_HEAD)
+	    bytes[2] > (SPX_BIT_AGAIN | SPX_BIT_SKIPPED | SPX_BIT_DONE | SPX_BIT_LOST) ||
+	    bytes[3] || be64_load(bytes + 48) || be32_load(bytes + 44) != len - SPX_HEAD)
 		return false;
 	*m = (struct spx_msg){.type = (enum spx_type)bytes[1],
 			      .bits = bytes[2],
@@ -96,7 +96,8 @@ spx_send_slot(struct spx *s, uint32_t to, enum spx_type type, const struct spx_s
 {
 	struct spx_msg m = {.type = type,
 			    .bits = (uint8_t)((t->again ? SPX_BIT_AGAIN : 0) |
-					      (t->skipped ? SPX_BIT_SKIPPED : 0)),
+					      (t->skipped ? SPX_BIT_SKIPPED : 0) |
+					      (t->lost ? SPX_BIT_LOST : 0)),
 			    .origin = t->o->id,
 			    .number = t->number,
 			    .want = type == SPX_MSG_PUT ? t->put : t->want,

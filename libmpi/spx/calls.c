@@ -232,6 +232,8 @@ run_stage(MPI_Comm world, int (*setup)(MPI_Comm, void *), int (*frame)(int64_t, 
 	lmpi_lock_retake(depth);
 	while (rc == MPI_SUCCESS) {
 		rc = lmpi_frame_begin(&name, &again);
+		if (rc == LMPI_ERR_PROC_FAILED) /* in_flight ulfm: frame() decides, by `again` */
+			rc = MPI_SUCCESS;
 		if (rc || name == MPISP_FRAME_END)
 			break;
 		depth = lmpi_lock_drop();

@@ -126,6 +126,12 @@ lmpi_frame_begin(int64_t *frame, int *again)
 	}
 	*frame = p->name;
 	*again = p->frame.again;
+	if (p->frame.lost && spxrun_in_flight(p->run) == SPX_ULFM)
+		return lmpi_error(
+			LMPI_ERR_PROC_FAILED,
+			"frame %lld has begun: who had it before died in it, and "
+			"in_flight is ulfm: do it as any, or end it at once to give it up",
+			(long long)p->name);
 	return MPI_SUCCESS;
 }
 

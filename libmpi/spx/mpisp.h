@@ -28,6 +28,11 @@
  * Who      makes frames: processes of a cluster that no chain leads to.  MPISP_Frame_begin() gives
  *	    them the number to make.  With `again` somebody may have made or taken that frame
  *	    before, and died.
+ * Died	    A frame that a process died in goes to another one, with `again`.  What the cluster's
+ *	    in_flight says (doc/spx.md) may be another thing: MPISP_Frame_begin() begins it and
+ *	    returns MPIX_ERR_PROC_FAILED, and the program does it or ends it at once (ulfm;
+ *	    MPISP_Run() only says `again`); or
+ *	    nobody gets it (drop).
  * Promise  Frames that have ended are not lost, whoever dies, and nobody takes one twice as long
  *	    as anybody lives who knew that it was taken.  MPI_Finalize of who makes frames waits
  *	    until all are committed.

@@ -196,6 +196,7 @@ static const struct plan {
 	P(ONE_SHOT, run, B(TIMER)),
 	P(HASTY_COMMIT, run, B(PLACED)),
 	P(DRAINED, run, B(COMPLETE)),
+	P(NOT_DROPPED, run, B(ONCE)),
 	P(LAZY_CHAIN, chain_run, B(PROMPT)),
 	P(SLOW_START, chain_run, B(PROMPT)),
 #undef P

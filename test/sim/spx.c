@@ -169,6 +169,8 @@ draw_conf(struct base_prng *p)
 	c.work_ns[SPXW_OUTPUT] = PICK(p, 10, 500) * BASE_US_NS;
 	c.detect_ns = c.lease_ns + between(p, 0, 40) * BASE_MS_NS;
 	c.takeover_ns = PICK(p, 0, 0, 20, 60) * BASE_MS_NS;
+	struct base_prng q = *p; /* what older seeds draw stays */
+	c.in_flight = base_prng_below(&q, 100) < 20 ? SPX_DROP : SPX_EPOCH;
 	return c;
 }
 

@@ -39,6 +39,7 @@ struct spxw_node {
 	uint64_t wake_ns, pace_ns;
 	uint32_t pieces; /* of memory that lib/spx has */
 	uint32_t checks;
+	uint64_t dropped;     /* when it died */
 	struct spx_frame now; /* the program is in it */
 };
 
@@ -57,6 +58,7 @@ struct spxw_conf {
 	bool ordered, second;		 /* filter2 is chained from the start */
 	enum spx_policy policy;
 	enum spx_on_lost on_lost;
+	enum spx_in_flight in_flight;
 	uint16_t window;
 	uint32_t room, ahead;
 	uint64_t delay_ns, detect_ns, lease_ns, takeover_ns, view_ns;

@@ -60,8 +60,25 @@ refused "a cluster that runs is not added" "cluster filter runs already" cluster
 another() { grep -q 'unit n2 runs .*/other .*another program than the one that cluster filter began with' "$SPD/n2.log" || ctl n0 log | grep -q 'unit n. runs .*another program'; }
 spd_wait "the other program" another
 verdict "a spare with another program is refused by unit and name" "$(another || tail -n 20 "$SPD"/n[12].log)"
-ctl n0 cluster stop
 over() { for n in n0 n1 n2 n3; do ! spd_alive "$n" || return 1; done; }
+ctl n0 cluster stop
 spd_wait "the end" over
 verdict "an operator ends the pipeline" "$(over || tail -n 4 "$SPD"/n*.log)"
+
+# ---- a frame that a process died in is given up ----
+given_up() { # MODE OPTIONS...
+	sed -e "s|\"program\": \[\"$SPD/filter\"\], \"compute\": 1, \"spares\": 1|\"program\": [\"$P\", \"filter\", \"--work\", \"40\"$2], \"compute\": 2, \"spares\": 1, \"in_flight\": \"$1\"|" \
+		-e 's/1000000/120/' "$SPD/conf.json" >"$SPD/new.json" && mv "$SPD/new.json" "$SPD/conf.json"
+	spd_start
+	spd_wait "the pipeline" runs || fail "it does not begin: $(tail -n 5 "$SPD"/n*.log)"
+	kill -9 "$(for n in n1 n2; do ctl $n status; done | sed -n 's/.*rank 0 of filter  (pid \([0-9]*\).*/\1/p' | head -n 1)"
+	spd_wait "the end" over
+	cat "$SPD"/n*.log >"$SPD/all.log"
+	said=$(grep -h 'output: [0-9]* frames' "$SPD/all.log")
+	grep -qE 'output: 1[0-9]* frames, [123] lost, 0 twice' <<<"$said" || echo "${said:-$(tail -n 4 "$SPD"/n*.log)}"
+	sed -i "s|\"program\": \[\"$P\", \"filter\".*\"in_flight\": \"$1\"|\"program\": [\"$SPD/filter\"], \"compute\": 1, \"spares\": 1|" "$SPD/conf.json"
+}
+verdict "in_flight drop: a frame that a process died in is given up" "$(given_up drop '')"
+verdict "in_flight ulfm: the program gives it up" \
+	"$(given_up ulfm ', \"--late\", \"1\"'; grep -q 'filter: frame [0-9]* is given up' "$SPD/all.log" || echo "it was not asked")"
 exit $rc

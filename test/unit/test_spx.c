@@ -161,6 +161,8 @@ pass_time(uint64_t ns)
 	}
 }
 
+static enum spx_in_flight in_flight;
+
 static struct spx_conf
 conf_of_process(uint32_t id)
 {
@@ -171,6 +173,7 @@ conf_of_process(uint32_t id)
 				 .room = w.room,
 				 .ahead = 1,
 				 .frame_max = 64,
+				 .in_flight = in_flight,
 				 .retry_ns = 2 * BASE_MS_NS,
 				 .retry_max_ns = 16 * BASE_MS_NS,
 				 .poll_ns = 3 * BASE_MS_NS,
@@ -496,6 +499,39 @@ dead_io_process(void **state)
 }
 
 /* A program that ignores frames, seen from itself and from the source. */
+/* Two filters; who has frame 0 dies in it, and the other one gets it. */
+static void
+a_frame_of_the_dead_is_given_up(void **state)
+{
+	struct spx_frame f;
+
+	(void)state;
+	end_test(NULL);
+	in_flight = SPX_DROP;
+	make_pipeline(4);
+	show_view_to_all();
+	in_flight = SPX_EPOCH;
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[FILTER], &f, w.now_ns));
+	assert_false(f.lost);
+	w.dead[FILTER] = true;
+	w.proc[SPARE - 1] = w.proc[FILTER - 1];
+	w.proc[SPARE - 1].id = SPARE;
+	w.proc[SPARE - 1].takeovers = 1;
+	w.view.nproc = PROCS;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+	assert_false(spx_begin(w.x[SPARE], &f, w.now_ns));
+	assert_false(spx_begin(w.x[SINK], &f, w.now_ns));
+	assert_int_equal(spx_counters(w.x[SPARE])->dropped, 1);
+	assert_int_equal(w.done[SOURCE], 1); /* committed all the same */
+	assert_true(make_one(1));
+	pass_time(20 * BASE_MS_NS);
+	take_one(SPARE, 1, false, true);
+	take_one(SINK, 1, false, false);
+}
+
 static void
 ignored_frames(void **state)
 {
@@ -612,7 +648,7 @@ malformed_messages(void **state)
 		{"version", 0, SPX_HEAD, 0xf4, false},
 		{"type 0", 1, SPX_HEAD, 0, false},
 		{"type 20", 1, SPX_HEAD, 20, false},
-		{"bits", 2, SPX_HEAD, 8, false},
+		{"bits", 2, SPX_HEAD, 16, false},
 		{"zero", 3, SPX_HEAD, 1, false},
 		{"number", 16, SPX_HEAD, 0x80, false},
 		{"floor", 24, SPX_HEAD, 0x80, false},
@@ -681,6 +717,7 @@ main(void)
 		TEST(old_row_costs_a_refusal),
 		TEST(user_policy_is_asked),
 		TEST(dead_io_process),
+		TEST(a_frame_of_the_dead_is_given_up),
 		TEST(ignored_frames),
 		TEST(hoarded_frames),
 		TEST(no_room_is_said),

@@ -45,6 +45,10 @@ tell_feed(const struct spd_proc *p, const struct spx_feed *f)
 		(void)!send(p->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+_Static_assert((int)SPX_EPOCH == SP_IN_FLIGHT_EPOCH && (int)SPX_ULFM == SP_IN_FLIGHT_ULFM &&
+		       (int)SPX_DROP == SP_IN_FLIGHT_DROP,
+	       "the same three");
+
 void
 spd_feed_begin(struct spd_proc *p)
 {
@@ -64,6 +68,7 @@ spd_feed_begin(struct spd_proc *p)
 				   .room = c->room,
 				   .ahead = c->ahead,
 				   .frame_max = c->frame_max,
+				   .in_flight = (enum spx_in_flight)spd.cluster->in_flight,
 				   .retry_ns = 20 * BASE_MS_NS,
 				   .retry_max_ns = 500 * BASE_MS_NS,
 				   .poll_ns = 5 * BASE_MS_NS,

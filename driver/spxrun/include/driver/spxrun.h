@@ -66,6 +66,7 @@ bool spxrun_end(struct spxrun *r, const struct spx_frame *f, const void *bytes, 
 void spxrun_abandon(struct spxrun *r, const struct spx_frame *f);
 /* Bytes of a frame, at most. */
 size_t spxrun_frame_max(const struct spxrun *r);
+enum spx_in_flight spxrun_in_flight(const struct spxrun *r);
 
 /* Changes chains, as spx_chain_ops() says; waits for the manager. */
 bool spxrun_chain(struct spxrun *r, const char *ops, char why[SPX_TEXT_MAX]);

@@ -34,6 +34,10 @@
  *	    they have of its frames.  spx_next() then names what has to be made again.  Where an
  *	    I/O process has died, too, and none that lives got a frame of the rank after that,
  *	    nobody may know how far the rank was: all that it makes has bit `again` then.
+ * Drop	    With in_flight SPX_DROP a frame that a computing process had, and that process died, is
+ *	    given up: it goes on empty from the next one that gets it (counted as dropped).  Who
+ *	    makes frames makes them anyway; where an I/O process has died, too, nobody may know
+ *	    who had a frame, and it is done again.
  * Timers   Whatever waits for an answer is sent again, after retry_ns, doubling up to
  *	    retry_max_ns.  spx_expiry_ns() says when to call spx_tick().
  * Noticed  A frame that does not go on for stall_ns is an event with a text: a program that does
@@ -57,6 +61,13 @@
 
 struct spx;
 
+/* Of a frame whose computing process died. */
+enum spx_in_flight {
+	SPX_EPOCH, /* it is done again */
+	SPX_ULFM,  /* likewise; the program is told by an error, and may end it at once */
+	SPX_DROP   /* it is given up */
+};
+
 struct spx_conf {
 	uint32_t id;	      /* of this process in views */
 	uint32_t procs_max;   /* of a view */
@@ -68,6 +79,7 @@ struct spx_conf {
 	uint64_t retry_ns, retry_max_ns;
 	uint64_t poll_ns;  /* asks for rows that often while nobody can take or has data */
 	uint64_t stall_ns; /* 0: nothing is noticed */
+	enum spx_in_flight in_flight; /* computing */
 	uint64_t start_ns; /* an event says who is missing after that, and again; 0: never */
 };
 
@@ -101,6 +113,7 @@ struct spx_frame {
 	uint32_t origin;
 	uint64_t number;
 	bool again; /* somebody may have begun it before */
+	bool lost;  /* somebody had it, and died */
 	const void *bytes;
 	size_t len;
 	uint32_t from; /* the I/O process */
@@ -135,6 +148,7 @@ struct spx_ops {
 	X(adopted)    /* frames given again that somebody had already */           \
 	X(repeated)   /* messages sent again by a timer */                         \
 	X(duplicate)  /* frames that came twice and were dropped */                \
+	X(dropped)    /* frames of the dead: in_flight SPX_DROP */                 \
 	X(no_memory) X(made) X(begun) X(finished) X(committed)
 
 struct spx_counts {
