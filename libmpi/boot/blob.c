@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
-#define CARD_MAGIC    0x4c4d4432u /* "LMD2" */
+#define CARD_MAGIC    0x4c4d4433u /* "LMD3" */
 #define CARD_DOOR     52u
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
 #define JOB_HEAD      48u
@@ -60,6 +60,7 @@ lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
 	uint8_t door[CARD_DOOR] = {0};
 	base_write_be32(&w, CARD_MAGIC);
 	base_write_be64(&w, c->job);
+	base_write_be64(&w, c->token);
 	base_write_be32(&w, c->number);
 	base_write_bytes(&w, c->ip, 4);
 	base_write_be16(&w, c->port);
@@ -75,7 +76,10 @@ lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
 	uint32_t magic = base_read_be32(&r);
 	const uint8_t *p;
 
-	*c = (struct lmpi_card){.job = base_read_be64(&r), .number = base_read_be32(&r)};
+	*c = (struct lmpi_card){0};
+	c->job = base_read_be64(&r);
+	c->token = base_read_be64(&r);
+	c->number = base_read_be32(&r);
 	if ((p = base_read_bytes(&r, sizeof c->ip)))
 		memcpy(c->ip, p, sizeof c->ip);
 	c->port = base_read_be16(&r);

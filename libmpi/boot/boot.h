@@ -93,7 +93,8 @@ bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c);
 
 /* What a process tells those of other jobs (engine/others.h). */
 struct lmpi_card {
-	uint64_t job;	 /* token of its job */
+	uint64_t job;	 /* name of its job */
+	uint64_t token;	 /* of its job in its cluster, which proves who opens a path */
 	uint32_t number; /* its rank there */
 	uint8_t ip[4];
 	uint16_t port; /* UDP */

@@ -48,7 +48,9 @@ bring_up(void)
 	lmpi_ft_init();
 	lmpi_sp_init();
 	up = true;
-	rc = lmpi_parent_meet();
+	rc = lmpi_job_name();
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_parent_meet();
 	return rc ? rc : lmpi_spx_begin();
 }
 
@@ -67,7 +69,7 @@ take_down(void)
 	 * before all have got all they were sent.  IMPI wants this barrier too. */
 	lmpi_engine_quiesce();
 	if (lmpi_survives())
-		lmpi_meet();
+		(void)lmpi_meet(0);
 	else
 		rc = lmpi_coll_barrier(lmpi_comm_world);
 	if (rc)

@@ -43,5 +43,7 @@ lmpi_comm_meet_living(struct lmpi_comm *c)
 int
 lmpi_comm_meet(struct lmpi_comm *c)
 {
-	return lmpi_survives() ? lmpi_comm_meet_living(c) : lmpi_coll_barrier(c);
+	/* Of several jobs one may survive deaths, another one not. */
+	return lmpi_survives() || lmpi_comm_mixed(c) ? lmpi_comm_meet_living(c)
+						     : lmpi_coll_barrier(c);
 }

@@ -12,11 +12,11 @@ struct lmpi_comm;
 /* Processes of both groups in the order of lmpi_proc_order(), malloc'd; NULL: no memory. */
 uint32_t *lmpi_comm_members(const struct lmpi_comm *c, uint32_t *n);
 
-/* All members that live have come.  A barrier, where no job survives deaths: then of both groups,
- * else of an intra-communicator.  LMPI_ERR_PROC_FAILED, for all: one has failed. */
+/* All members that live have come, those of both groups.  A barrier in a job that does not survive
+ * deaths, an agreement elsewhere and between jobs.  LMPI_ERR_PROC_FAILED, for all: one has
+ * failed. */
 int lmpi_comm_meet(struct lmpi_comm *c);
-/* The same by agreement, of both groups, in every job.  All have to call it: jobs that do not know
- * whether the other one survives deaths cannot (links.c). */
+/* The same by agreement, in every job. */
 int lmpi_comm_meet_living(struct lmpi_comm *c);
 
 #endif

@@ -20,6 +20,12 @@ enum lmpi_meet_how { LMPI_MEET_ACCEPT, LMPI_MEET_CONNECT };
 int lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *port,
 		     double seconds, struct lmpi_comm **made);
 
+/* --- name.c */
+/* MPI_Init is nearly over: all clusters of this job call it the same (others.h).  An error code. */
+int lmpi_job_name(void);
+/* A random number. */
+uint64_t lmpi_draw(void);
+
 /* --- links.c */
 /* False: no memory. */
 bool lmpi_link_add(struct lmpi_comm *comm);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "call.h"
@@ -29,11 +28,7 @@ struct greeting {
 static uint64_t
 draw_cid(void)
 {
-	uint64_t r = 0;
-
-	while (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		;
-	return CID_DRAWN | (r & (CID_DRAWN - 1) & ~UINT64_C(1));
+	return CID_DRAWN | (lmpi_draw() & (CID_DRAWN - 1) & ~UINT64_C(1));
 }
 
 static int

@@ -34,7 +34,7 @@ struct lmpi_proc {
 	uint32_t host;	     /* IMPI host number, global */
 	char node[64];	     /* name of its node as PMIx told, "" if remote client */
 	uint32_t node_first; /* lowest rank on that node, UINT32_MAX if it has no name */
-	uint64_t job;	     /* token of its job, by which other jobs know it */
+	uint64_t job;	     /* name of its job, by which other jobs know it (others.h) */
 	uint32_t number;     /* its rank in MPI_COMM_WORLD there */
 };
 
@@ -182,8 +182,9 @@ bool lmpi_is_gone(uint32_t world);
  * returns. */
 void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_offer *offer,
 		void (*then)(void *arg, const struct ft_result *r), void *arg);
-/* All that live come to this call. */
-void lmpi_meet(void);
+/* All that live come to this call.  Returns the largest number that one of them brings, the same
+ * to all. */
+uint64_t lmpi_meet(uint64_t mine);
 /* Those of this process's client; once. */
 void lmpi_meet_client(void);
 /* All members that live do, in the order in which they call.  Has one of them failed?   The same

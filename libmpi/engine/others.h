@@ -3,7 +3,10 @@
  *
  * A job numbers its processes by their ranks in MPI_COMM_WORLD.  Those of other jobs get slots
  * behind them, in each process for itself: the table of processes grows (mpi/engine.h).  Who a
- * process is, is said by its card: the token of its job, its number there, where its socket is.
+ * process is, is said by its card: the name of its job, its number there, where its socket is.
+ *
+ * A job of one cluster is called by its token.  Clusters have a token each and do not know those
+ * of others, so a job of several agrees on a number when it begins (dyn/name.c).
  *
  *	lmpi_meet_ready()	once, in each process: there is a socket
  *	lmpi_card_mine()	this process's card; all cards go to the others somehow
@@ -34,7 +37,7 @@
 
 struct door_address;
 
-#define LMPI_CARD_BYTES	  140u
+#define LMPI_CARD_BYTES	  148u
 #define LMPI_CARD_NUMBERS (1u << 20)
 #define LMPI_WHY	  256u
 #define LMPI_FOR_EVER	  (-1.0)
@@ -46,12 +49,17 @@ void lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES]);
  * me_there: the slot of this process there, if they do not know it yet. */
 int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
 		      uint32_t *world, char why[LMPI_WHY]);
-/* Does process a come before b in an order that all processes of both jobs agree on? */
+/* --- names (start/procs.c) */
+/* This job is called so by all its clusters; before any card is made. */
+void lmpi_job_called(uint64_t name);
+/* Does process a come before b in an order that all processes of all their jobs agree on? */
 bool lmpi_proc_before(uint32_t a, uint32_t b);
 /* The same of two uint32_t, for qsort() and bsearch(). */
 int lmpi_proc_order(const void *a, const void *b);
 /* Its number here; UINT32_MAX: it is not known. */
 uint32_t lmpi_proc_find(uint64_t job, uint32_t number);
+
+/* --- the rest (start/others.c) */
 /* Who asks whether a communicator still has that process: its silence is then an error. */
 void lmpi_others_watch(bool (*wanted)(uint32_t world));
 /* All that was sent to anybody has arrived. */

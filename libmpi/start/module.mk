@@ -3,4 +3,5 @@
 $(call lmpi_room,start,ENGINE,epoch transport boot engine)
 
 $(call unit,test_lmpi_memory,test/unit/test_lmpi_memory.c,lmpi_surface lmpi_engine)
+$(call unit,test_lmpi_procs,test/unit/test_lmpi_procs.c,lmpi_engine)
 $(B)/test/unit/test_lmpi_memory.o: | $(LMPI_GEN)/stamp

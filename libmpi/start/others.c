@@ -60,42 +60,14 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 {
 	const struct lmpi_proc *p = &lmpi_world.proc[lmpi_world.rank];
 	const struct lmpi_route *r = &lmpi_route[lmpi_world.rank];
-	struct lmpi_card c = {.job = p->job, .number = p->number, .port = r->port};
+	struct lmpi_card c = {
+		.job = p->job, .token = lmpi_loop.token, .number = p->number, .port = r->port};
 
 	memcpy(c.ip, r->ip, sizeof c.ip);
 	if (!lmpi_world.hides_nodes)
 		memcpy(c.node, p->node, sizeof c.node);
 	c.has_door = lmpi_doors_mine(&c.door);
 	lmpi_card_encode(&c, card);
-}
-
-uint32_t
-lmpi_proc_find(uint64_t job, uint32_t number)
-{
-	uint32_t first = job == lmpi_loop.token ? 0 : lmpi_world.size;
-
-	for (uint32_t r = first; r < lmpi_world.slots; r++)
-		if (lmpi_world.proc[r].job == job && lmpi_world.proc[r].number == number)
-			return r;
-	return UINT32_MAX;
-}
-
-bool
-lmpi_proc_before(uint32_t a, uint32_t b)
-{
-	const struct lmpi_proc *x = &lmpi_world.proc[a], *y = &lmpi_world.proc[b];
-
-	return x->job != y->job ? x->job < y->job : x->number < y->number;
-}
-
-int
-lmpi_proc_order(const void *a, const void *b)
-{
-	uint32_t x, y;
-
-	memcpy(&x, a, sizeof x);
-	memcpy(&y, b, sizeof y);
-	return lmpi_proc_before(x, y) ? -1 : lmpi_proc_before(y, x);
 }
 
 /* ---- slots ---- */
@@ -129,7 +101,7 @@ fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 	*r = (struct lmpi_route){.path = UINT32_MAX,
 				 .label = LMPI_LABEL_BASE + c->number,
 				 .mine = LMPI_LABEL_BASE + me_there,
-				 .token = c->job,
+				 .token = c->token,
 				 .port = c->port};
 	memcpy(r->ip, c->ip, sizeof r->ip);
 	peer->apart = slot - c->number;
@@ -184,7 +156,7 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_t
 			return LMPI_ERR_OTHER;
 		}
 		world[i] = lmpi_proc_find(c.job, c.number);
-		if (world[i] == UINT32_MAX && c.job == lmpi_loop.token) {
+		if (world[i] == UINT32_MAX && c.job == lmpi_world.proc[lmpi_world.rank].job) {
 			snprintf(why, LMPI_WHY, "the other side names process %u of this job",
 				 c.number);
 			return LMPI_ERR_OTHER;

@@ -395,6 +395,7 @@ lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_off
 
 struct meeting {
 	bool over, failed;
+	uint64_t most;
 };
 
 static void
@@ -404,39 +405,47 @@ note_met(void *arg, const struct ft_result *r)
 
 	for (uint32_t i = 0; i < r->n; i++)
 		m->failed |= ft_result_has_failed(r, i);
+	m->most = r->max_of;
 	m->over = true;
+}
+
+static struct meeting
+hold_meeting(uint64_t cid, const uint32_t *member, uint32_t n, uint64_t mine)
+{
+	struct ft_offer o = {.max_of = mine};
+	struct meeting m = {0};
+
+	lmpi_agree(cid, member, n, &o, note_met, &m);
+	lmpi_wait((const volatile bool *)&m.over);
+	return m;
 }
 
 bool
 lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n)
 {
-	struct ft_offer o = {0};
-	struct meeting m = {0};
-
-	lmpi_agree(cid, member, n, &o, note_met, &m);
-	lmpi_wait((const volatile bool *)&m.over);
-	return m.failed;
+	return hold_meeting(cid, member, n, 0).failed;
 }
 
-static void
-meet_range(uint64_t ctx, uint32_t first, uint32_t n)
+static uint64_t
+meet_range(uint64_t ctx, uint32_t first, uint32_t n, uint64_t mine)
 {
 	uint32_t *all = allot_memory(NULL, n * sizeof *all);
 
 	for (uint32_t r = 0; r < n; r++)
 		all[r] = first + r;
-	lmpi_meet_members(ctx, all, n);
+	uint64_t most = hold_meeting(ctx, all, n, mine).most;
 	free(all);
+	return most;
 }
 
-void
-lmpi_meet(void)
+uint64_t
+lmpi_meet(uint64_t mine)
 {
-	meet_range(LMPI_CID_FT, 0, lmpi_world.size);
+	return meet_range(LMPI_CID_FT, 0, lmpi_world.size, mine);
 }
 
 void
 lmpi_meet_client(void)
 {
-	meet_range(LMPI_CID_SERVICE, lmpi_world.client_first, lmpi_world.client_size);
+	meet_range(LMPI_CID_SERVICE, lmpi_world.client_first, lmpi_world.client_size, 0);
 }

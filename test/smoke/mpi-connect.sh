@@ -43,7 +43,8 @@ WHY=
 testbed_spawn b0 client0 env LIBMPI_RELAY=$RELAY "$B/examples/meet" client "$PORT"
 ends client0
 [ $STATUS = 0 ] || WHY="a client without a launcher: status $STATUS"
-testbed_spawn b0 client1 "${own[@]}" -n 2 "$B/examples/meet" client "$PORT"
+# This one survives deaths, the server does not.
+testbed_spawn b0 client1 "${own[@]}" --keep-going -n 2 "$B/examples/meet" client "$PORT"
 ends client1
 [ $STATUS = 0 ] || WHY="${WHY:-a client under our mpirun: status $STATUS}"
 mapfile -t env < <(testbed_mpi_env b)
@@ -82,14 +83,14 @@ verdict "wrong ports are told, and a death" "$WHY" far stranger client 'relayd-*
 
 # ---- one job over both clusters that opens ports, starts programs, and is joined by others
 testbed_server "$B" || fail "impi-server: does not start"
-both() { # PROGRAM
+both() { # PROGRAM OPTION-OF-MPIRUN
 	local c name
-	name=both-$(basename "$1")
+	name=both-$(basename "$1")$2
 	for c in b a; do
 		testbed_spawn "${c}0" "$name-$c" env PMIX_MCA_ptl_tcp_if_include=lo IMPI_AUTH_NONE=1 \
 			XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY=$RELAY "$B/bin/impirun" \
 			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" \
-			--launcher "$B/bin/mpirun" -n 2 "$1"
+			--launcher "$B/bin/mpirun" ${2:+"$2"} -n 2 "$1"
 	done
 	WHY=
 	for c in a b; do
@@ -97,9 +98,10 @@ both() { # PROGRAM
 		[ $STATUS = 0 ] || WHY="${WHY:-cluster $c: status $STATUS}"
 	done
 	cat "$TB_LOG/$name"-?.log | grep -q '^ok' || WHY="${WHY:-does not say ok}"
-	verdict "$(basename "$1") over two clusters" "$WHY" "$name-a" "$name-b" 'relayd-*'
+	verdict "$(basename "$1") over two clusters${2:+ with $2}" "$WHY" "$name-a" "$name-b" 'relayd-*'
 }
-both "$B/test/mpi/dyn"
-[ ! -x "$B/test/mpi/fortran_dyn" ] || both "$B/test/mpi/fortran_dyn"
+both "$B/test/mpi/dyn" ''
+both "$B/test/mpi/dyn" --keep-going
+[ ! -x "$B/test/mpi/fortran_dyn" ] || both "$B/test/mpi/fortran_dyn" ''
 
 exit $rc
