@@ -44,7 +44,7 @@ bench-suci: $(DUEL)suci $(B)/test/limits
 bench-stripe: all
 	@test/bench/stripe.sh $(B)
 
-## bench-failover  20 seeded kills of relays per policy under a running job; SEED ROUNDS (root)
+## bench-failover  20 seeded kills of relays per policy under a running job; SEED ROUNDS; or KILLS (root)
 .PHONY: bench-failover
 bench-failover: all $(B)/test/mpi/failover
 	@ROUNDS=$(or $(ROUNDS),20) B=$(B) test/smoke/mpi-failover.sh

@@ -7,6 +7,10 @@
 #
 #	ROUNDS=20	so many kills per policy, of seeded relays at seeded moments, and nothing
 #			else (make bench-failover)
+#	KILLS=100	so many kills, each relay that is killed twice within five seconds, beside jobs of
+#			eight ranks per cluster, and nothing else: how many jobs are lost
+#			(make bench-failover KILLS=100)
+#	LOAD=8		so many endless loops per processor beside that
 #	SEED=1		of these
 #	POLICIES='dest stripe'
 #	PPN=4		ranks per node; there are two nodes per cluster
@@ -18,7 +22,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-: "${ROUNDS:=0}" "${SEED:=1}" "${POLICIES:=dest stripe}" "${DETECT_MS:=500}"
+: "${ROUNDS:=0}" "${KILLS:=0}" "${LOAD:=0}" "${SEED:=1}" "${POLICIES:=dest stripe}" "${DETECT_MS:=500}"
 logs=${TB_LOG:-} # given: kept, one folder per testbed
 kills=0
 # shellcheck source=tools/testbed/lib.sh
@@ -175,6 +179,61 @@ again() {
 	takes_load afe1
 	finish "$((NODES * PPN)) ranks per cluster, a relay killed twice"
 }
+
+# KILLS: a relay, and again when it is back.  A job that ends is lost; then another one begins.
+running() { ! gone job-a && ! gone job-b; }
+job_lost() { # WHAT
+	local s
+	lost=$((lost + 1))
+	echo "LOST: $1"
+	tell_logs
+	for s in a b; do testbed_stop job-$s 3 >/dev/null 2>&1; done
+	start
+}
+kill_twice() { # FRONTEND: again within five seconds, if the machine lets it
+	local at=${EPOCHREALTIME/[.,]/} gap
+	die "$1"
+	back "$1"
+	sleep "0.$((RANDOM % 1000))"
+	gap=$(((${EPOCHREALTIME/[.,]/} - at) / 1000))
+	die "$1"
+	back "$1"
+	echo "kills $((kills - 1)) and $kills: $1, $gap ms apart"
+	((gap <= 5000)) || late=$((late + 1))
+}
+load_begin() {
+	local i
+	loops=()
+	for ((i = LOAD * $(nproc); i > 0; i--)); do
+		setpriv --pdeathsig KILL bash -c 'while :; do :; done' &
+		loops+=($!)
+	done
+}
+load_end() { { [ ${#loops[@]} = 0 ] || { kill "${loops[@]}" && wait "${loops[@]}"; }; } 2>/dev/null; }
+count_lost() {
+	local fe at=$SECONDS
+	RANDOM=$SEED lost=0 late=0
+	up kills dest 2 2 10
+	load_begin
+	start
+	while ((kills < KILLS)); do
+		fe=${relays[RANDOM % ${#relays[@]}]}
+		kill_twice "$fe"
+		running && takes_load "$fe"
+		running || job_lost "after kill $kills"
+	done
+	load_end
+	finish "$((NODES * PPN)) ranks per cluster, $kills kills"
+	[ -z "$WHY" ] || lost=$((lost + 1))
+	left kills
+	echo "mpi-failover: $kills kills, each relay twice, $late pairs more than 5 s apart; $lost jobs lost; $((SECONDS - at)) s, load$(cut -d' ' -f1-3 /proc/loadavg | sed 's/^/ /')"
+	verdict "no job is lost" "$( ((lost == 0)) || echo "$lost are")"
+}
+if ((KILLS > 0)); then
+	NODES=2 PPN=${PPN:-4}
+	count_lost
+	exit $rc
+fi
 
 NODES=2 PPN=${PPN:-1}
 for p in $POLICIES; do

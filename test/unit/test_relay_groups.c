@@ -126,18 +126,21 @@ custody_goes_over_the_other(void **state)
 static void
 custody_goes_to_the_process(void **state)
 {
+	/* Whatever ends a path but the process. */
+	static const enum suci_down why[] = {SUCI_DOWN_RESET, SUCI_DOWN_SILENT, SUCI_DOWN_STALE};
 	(void)state;
-	for (int left = 0; left < 2; left++) {
+	for (int i = 0; i < 6; i++) {
+		bool left = i & 1;
 		struct relay *r = new_relay(RELAY_POLICY_DEST);
 		add_job(r, spec_one);
 		uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
 		tick(r);
-		for (uint32_t i = 0; i < 5; i++) {
-			struct suci_segment s = make_segment(r, i, BASE, BASE + 1, 0);
+		for (uint32_t seq = 0; seq < 5; seq++) {
+			struct suci_segment s = make_segment(r, seq, BASE, BASE + 1, 0);
 			assert_int_equal(feed(r, t, &s), SUCI_TAKEN);
 		}
 		assert_int_equal(r->ep.path[p].nsent, 5);
-		fake_down(&r->ep, p, SUCI_DOWN_RESET, "");
+		fake_down(&r->ep, p, why[i / 2], "");
 		check(r);
 		tick(r);
 		assert_int_equal(relay_core_held(r->c), 5);
