@@ -219,6 +219,21 @@ rd_port_close(struct rd_port *p)
 	p->open = false;
 }
 
+int
+rd_port_reset(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
+{
+	if (p->open && rd_dev_is_pci(p->device)) {
+		int r = rte_eth_dev_reset(p->id);
+		if (r == -ENOTSUP)
+			r = rte_eth_dev_stop(p->id);
+		if (r == 0 && start_port(p, c, err, err_max) == 0)
+			return 0;
+	}
+	/* Packet sockets are gone once the driver has stopped. */
+	rd_port_close(p);
+	return rd_port_open(p, c, err, err_max);
+}
+
 bool
 rd_port_link_up(const struct rd_port *p)
 {

@@ -242,7 +242,7 @@ draw_hints(uint32_t *seed)
 {
 	static const char *const choice[] = {"automatic", "enable", "disable"};
 	static const char *const size[] = {"4096", "16384", "1048576"};
-	char nodes[8];
+	char nodes[12];
 	MPI_Info info;
 
 	MPI_Info_create(&info);

@@ -145,6 +145,21 @@ ctl afe0 reload >/dev/null
 used=$(ctl afe0 paths --kind trunk --json | sed -n 's/.*"cc": "\([a-z]*\)".*/\1/p' | sort -u)
 verdict "and back" "$([ "$used" = cubic ] || echo "it has $used")"
 
+# ---- ports that are reset under the job --------------------------------------------------------
+done_resets() { ctl afe0 ports --json | grep -o '"resets_done": [0-9]*' | sort | uniq -c | tr -s ' '; }
+was_reset() { (($(grep -c 'leg: .* was reset' "$TB_LOG/relayd-afe0.log") >= $1)); }
+segments() { ctl afe0 status --json | sed -n 's/^  "segments": \([0-9]*\).*/\1/p'; }
+for n in 1 2; do
+	ctl afe0 reset "$([ $n = 1 ] && echo global || echo private)" >"$TB_DIR/said"
+	testbed_wait 10 "the port" was_reset $n
+done
+succeeded $? "both ports are reset"
+verdict "and that is counted" "$([ "$(done_resets)" = ' 2 "resets_done": 1' ] || done_resets)"
+before=$(segments)
+went_on() { (($(segments) > before + 1000)); }
+testbed_wait 20 "the job" went_on
+succeeded $? "the job goes on over ports that were reset"
+
 # ---- what needs a restart, what is wrong ------------------------------------------------------
 cp "$(conf afe0)" "$TB_DIR/good"
 sed -i -e 's/"log_level": "[a-z]*"/"log_level": "warning"/' -e 's/"hugepages"/"extra": ["--no-pci"], &/' "$(conf afe0)"

@@ -23,6 +23,7 @@ struct options {
 
 int cmd_status(struct ctl *c, const struct options *o);
 int cmd_ports(struct ctl *c, const struct options *o);
+int cmd_reset(struct ctl *c, const struct options *o);
 int cmd_jobs(struct ctl *c, const struct options *o);
 int cmd_paths(struct ctl *c, const struct options *o);
 int cmd_doors(struct ctl *c, const struct options *o);

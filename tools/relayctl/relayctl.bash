@@ -15,7 +15,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
-	local commands='status jobs paths doors ports drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
+	local commands='status jobs paths doors ports reset drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -50,6 +50,7 @@ _relayctl()
 		'') words="$commands -s --json --help" ;;
 		paths) words='--kind --json' ;;
 		ports) words='--all --json' ;;
+		reset) words='private global' ;;
 		drops) words='-d --all --json' ;;
 		top) words='-d -n --once --no-lanes --json' ;;
 		lanes) words='-d -n --job --json' ;;

@@ -30,6 +30,8 @@ static const struct command {
 	 "", 0, 0},
 	{"ports", "[--all]", "ports of the legs: driver, link, counters; --all: zeros, too",
 	 cmd_ports, "a", 0, 0},
+	{"reset", "private|global", "reset the port of a leg that hangs; the relay goes on",
+	 cmd_reset, "", 1, 1},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
 	 cmd_drops, "da", 0, 0},
 	{"gateway", "", "the gateway to foreign hosts: counters, memory, then its channels",

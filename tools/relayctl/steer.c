@@ -190,6 +190,18 @@ cmd_undrain(struct ctl *c, const struct options *o)
 	return CTL_OK;
 }
 
+int
+cmd_reset(struct ctl *c, const struct options *o)
+{
+	json_t *v = ask(c, "port_reset", json_pack("{s:s}", "leg", o->arg[0]));
+	if (o->json)
+		print_json(v);
+	else
+		printf("the %s leg is being reset: relayctl ports\n", o->arg[0]);
+	json_decref(v);
+	return CTL_OK;
+}
+
 /* ---- capture ----------------------------------------------------------------------------- */
 
 /* Address and port of the path that the paths command shows under this number. */

@@ -22,6 +22,12 @@ rd_leg_flush(struct rd_leg *leg)
 	uint16_t sent = 0, n = leg->ntx;
 	if (!n)
 		return;
+	if (leg->off) {
+		rte_pktmbuf_free_bulk(leg->tx, n);
+		leg->count.drop_reset += n;
+		leg->ntx = 0;
+		return;
+	}
 	uint64_t bytes = 0;
 	if (!leg->port->tx_cksum)
 		for (uint16_t i = 0; i < n; i++)
@@ -451,6 +457,6 @@ void
 rd_leg_reclaim(struct rd_leg *leg)
 {
 	/* -ENOTSUP from drivers that copy at once (af_packet): nothing to give back. */
-	if (leg->txq != RD_NO_QUEUE)
+	if (leg->txq != RD_NO_QUEUE && !leg->off)
 		(void)rte_eth_tx_done_cleanup(leg->port->id, leg->txq, 0);
 }

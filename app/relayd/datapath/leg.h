@@ -51,6 +51,7 @@
 	X(tx_steered, "frames sent through another worker's queue")                        \
 	X(tx_retries, "bursts of which the driver refused a part")                         \
 	X(drop_tx_refused, "frames the driver did not take")                               \
+	X(drop_reset, "frames to a port that is being reset")                              \
 	X(drop_no_buffer, "datagrams lost because the pool was empty")                     \
 	X(drop_no_route, "datagrams to addresses behind no gateway")                       \
 	X(drop_toobig, "datagrams longer than the leg's MTU")                              \
@@ -84,6 +85,7 @@ struct rd_leg {
 	/* Of the port: NO_QUEUE, or the worker's own.  Without one to receive from, frames come
 	 * from other workers alone; without one to send to they go to worker via. */
 	uint16_t rxq, txq;
+	bool off; /* the port is being reset: it must not be touched */
 	uint32_t via;
 	struct rte_mempool *pool;
 	struct rd_neigh *neigh;

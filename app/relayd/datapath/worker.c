@@ -337,7 +337,7 @@ static uint32_t
 receive_leg(struct rd_worker *w, struct rd_leg *leg)
 {
 	struct rte_mbuf *burst[RD_BURST];
-	if (leg->rxq == RD_NO_QUEUE)
+	if (leg->rxq == RD_NO_QUEUE || leg->off)
 		return 0;
 	uint16_t n = rte_eth_rx_burst(leg->port->id, leg->rxq, burst, RD_BURST);
 	if (n)
@@ -491,6 +491,42 @@ deal_trunks(struct rd_worker *w, const struct rd_mail *mail)
 	return relay_core_set_weight(w->core, mail->trunks.weight, w->now_ns);
 }
 
+/* What ends a nap: mail, and frames where the driver says so. */
+static void
+find_naps(struct rd_worker *w)
+{
+	rd_nap_init(&w->naps, w->box->wake_worker.fd);
+	for (uint32_t i = 0; i < w->nlegs; i++)
+		if (w->leg[i].rxq != RD_NO_QUEUE && !w->leg[i].off)
+			rd_nap_add(&w->naps, w->leg[i].port, w->leg[i].rxq);
+}
+
+/* Its port is reset meanwhile, and may be another one then. */
+static void
+switch_leg(struct rd_worker *w, uint32_t i, bool off)
+{
+	struct rd_leg *leg = &w->leg[i];
+	rd_leg_flush(leg);
+	leg->off = off;
+	find_naps(w);
+	if (off)
+		return;
+	memcpy(leg->self.mac, leg->port->mac, sizeof leg->self.mac);
+	if (w->index == 0) /* others may know another MAC */
+		rd_leg_defend(leg, leg->self.address);
+}
+
+static void
+take_change(struct rd_worker *w, struct rd_mail *mail)
+{
+	if (mail->type == RD_MAIL_KEYS)
+		take_keys(w, mail);
+	else if (mail->type == RD_MAIL_SUCI)
+		mail->result = rd_worker_retune(w, mail->tool);
+	else
+		switch_leg(w, mail->port.leg, mail->port.off);
+}
+
 static uint32_t
 read_mail(struct rd_worker *w)
 {
@@ -530,10 +566,9 @@ read_mail(struct rd_worker *w)
 			mail->result = relay_core_dark(w->core, mail->light.slot, w->now_ns);
 			break;
 		case RD_MAIL_KEYS:
-			take_keys(w, mail);
-			break;
 		case RD_MAIL_SUCI:
-			mail->result = rd_worker_retune(w, mail->tool);
+		case RD_MAIL_LEG:
+			take_change(w, mail);
 			break;
 		case RD_MAIL_NOTE:
 			mail->result = relay_core_note(w->core, mail->note.label_base,
@@ -673,10 +708,7 @@ nap(void *user, uint32_t ns)
 static void
 start_idle(struct rd_worker *w)
 {
-	rd_nap_init(&w->naps, w->box->wake_worker.fd);
-	for (uint32_t i = 0; i < w->nlegs; i++)
-		if (w->leg[i].rxq != RD_NO_QUEUE)
-			rd_nap_add(&w->naps, w->leg[i].port, w->leg[i].rxq);
+	find_naps(w);
 	rd_idle_init(&w->idle, w->idle.mode, rd_nap_max_ns(&w->naps));
 	w->idle.nap = nap;
 	w->idle.user = w;

@@ -32,33 +32,46 @@ read_link(const struct rd_port *port, struct rd_nic *nic)
 }
 
 void
-rd_nics_init(struct rd_nics *s, const struct rd_port *port, uint32_t n)
+rd_nic_watch(struct rd_nics *s, uint32_t leg)
+{
+	uint16_t id = s->port[leg].id;
+	struct rd_nic *nic = &s->nic[leg];
+	read_link(&s->port[leg], nic);
+	if (!s->port[leg].open)
+		return;
+	(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RMV, count_nic_event, nic);
+	(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RESET, count_nic_event, nic);
+}
+
+void
+rd_nic_unwatch(struct rd_nics *s, uint32_t leg)
+{
+	uint16_t id = s->port[leg].id;
+	struct rd_nic *nic = &s->nic[leg];
+	if (!s->port[leg].open)
+		return;
+	(void)rte_eth_dev_callback_unregister(id, RTE_ETH_EVENT_INTR_RMV, count_nic_event, nic);
+	(void)rte_eth_dev_callback_unregister(id, RTE_ETH_EVENT_INTR_RESET, count_nic_event, nic);
+}
+
+void
+rd_nics_init(struct rd_nics *s, struct rd_port *port, const struct rd_port_conf *conf, uint32_t n,
+	     struct rd_post *post)
 {
 	s->port = port;
+	s->port_conf = conf;
 	s->n = n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct rd_nic *nic = &s->nic[i];
-		read_link(&port[i], nic);
-		if (!port[i].open)
-			continue;
-		(void)rte_eth_dev_callback_register(port[i].id, RTE_ETH_EVENT_INTR_RMV,
-						    count_nic_event, nic);
-		(void)rte_eth_dev_callback_register(port[i].id, RTE_ETH_EVENT_INTR_RESET,
-						    count_nic_event, nic);
-	}
+	s->post = post;
+	for (uint32_t i = 0; i < n; i++)
+		rd_nic_watch(s, i);
 }
 
 void
 rd_nics_fini(struct rd_nics *s)
 {
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (!s->port[i].open)
-			continue;
-		(void)rte_eth_dev_callback_unregister(s->port[i].id, RTE_ETH_EVENT_INTR_RMV,
-						      count_nic_event, &s->nic[i]);
-		(void)rte_eth_dev_callback_unregister(s->port[i].id, RTE_ETH_EVENT_INTR_RESET,
-						      count_nic_event, &s->nic[i]);
-	}
+	rd_nic_reset_fini(s);
+	for (uint32_t i = 0; i < s->n; i++)
+		rd_nic_unwatch(s, i);
 	s->n = 0;
 }
 
@@ -67,6 +80,8 @@ look_at_nic(struct rd_nics *s, uint32_t i)
 {
 	struct rd_nic *nic = &s->nic[i];
 	bool was = nic->up;
+	if (!s->port[i].open)
+		return; /* nic_reset.c tells */
 	read_link(&s->port[i], nic);
 	if (nic->up != was) {
 		nic->link_changes++;
@@ -77,9 +92,11 @@ look_at_nic(struct rd_nics *s, uint32_t i)
 	if (removed != nic->removed_told)
 		rd_log(RD_LOG_ERROR, "%s leg: %s was removed; plug it in and restart relayd",
 		       rd_leg_names[i], s->port[i].device);
-	if (resets != nic->resets_told)
-		rd_log(RD_LOG_ERROR, "%s leg: %s has to be reset; restart relayd", rd_leg_names[i],
-		       s->port[i].device);
+	if (resets != nic->resets_told) {
+		rd_log(RD_LOG_WARNING, "%s leg: %s has to be reset, says its driver",
+		       rd_leg_names[i], s->port[i].device);
+		nic->wanted = true;
+	}
 	nic->removed_told = removed;
 	nic->resets_told = resets;
 }
@@ -87,6 +104,7 @@ look_at_nic(struct rd_nics *s, uint32_t i)
 void
 rd_nics_tick(struct rd_nics *s, uint64_t now_ns)
 {
+	rd_nic_reset_tick(s, now_ns);
 	if (now_ns - s->look_ns < LOOK_NS)
 		return;
 	s->look_ns = now_ns;

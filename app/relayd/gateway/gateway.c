@@ -119,6 +119,7 @@ read_gateway_mail(struct rd_gateway *g)
 		case RD_MAIL_POLICIES:
 		case RD_MAIL_KEYS:
 		case RD_MAIL_SUCI:
+		case RD_MAIL_LEG:
 		case RD_MAIL_TURN:
 		case RD_MAIL_WEIGHT:
 		case RD_MAIL_LIGHT:

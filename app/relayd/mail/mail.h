@@ -56,6 +56,7 @@ enum rd_mail_type {
 	RD_MAIL_IDLE,	    /* idle, enum rd_idle_mode: worker */
 	RD_MAIL_KEYS,	    /* tool, const struct rd_keys, until the next one: worker */
 	RD_MAIL_SUCI,	    /* tool, const struct rd_conf_suci, copied: worker */
+	RD_MAIL_LEG,	    /* port: worker; off: its port is not touched until the next one */
 	RD_MAIL_TURN,	    /* worker: its loop turns, says the answer */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
@@ -94,6 +95,10 @@ struct rd_mail {
 			struct rd_shard *const *shard; /* [workers] datapath's worker.h */
 			struct rd_gateway_snapshot *gateway;
 		} look;
+		struct {
+			uint32_t leg;
+			bool off;
+		} port;
 		void *tool;
 		uint32_t idle;
 	};

@@ -24,7 +24,7 @@ struct rd_rpc_env {
 	const struct rd_light *light; /* NULL: no circuits */
 	struct rd_settings *settings;
 	struct rd_reload *reload;
-	const struct rd_nics *nics;
+	struct rd_nics *nics;
 	const struct rd_jobs *jobs;
 	uint16_t global_port; /* DPDK's number of the global leg's port */
 };

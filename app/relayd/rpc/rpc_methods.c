@@ -57,6 +57,9 @@ static const struct rd_rpc_param set_params[] = {
 			   .max = 600000,
 			   .help = "as drain_ms of the configuration"},
 };
+static const struct rd_rpc_param leg_params[] = {
+	{.name = "leg", .type = RD_RPC_WORD, .words = "private|global", .required = true, .help = "of that leg"},
+};
 static const struct rd_rpc_param capture_params[] = {
 	[RD_P_LEG] = {.name = "leg",
 		      .type = RD_RPC_WORD,
@@ -277,6 +280,10 @@ static const struct rd_rpc_method methods[] = {
 	{.name = "ports",
 	 CALLS(rd_rpc_ports),
 	 .help = "ports of the legs: driver, NUMA node, link, all counters of their drivers"},
+	{.name = "port_reset",
+	 PARAMS(leg_params),
+	 CALLS(rd_rpc_port_reset),
+	 .help = "reset a port that hangs, while the relay runs"},
 	{.name = "lanes",
 	 PARAMS(measure_params),
 	 .id = RD_M_LANES,

@@ -30,6 +30,7 @@ port_row(const struct rd_nics *s, uint32_t i)
 	put_number_of_port(o, "link_changes", nic->link_changes);
 	put_number_of_port(o, "removed", atomic_load(&nic->removed));
 	put_number_of_port(o, "resets", atomic_load(&nic->resets));
+	put_number_of_port(o, "resets_done", nic->resets_done);
 	rd_nics_read(s, i, &n);
 #define X(name, m, h) put_number_of_port(o, #name, n.name);
 	RD_NIC_COUNTERS(X)
@@ -51,6 +52,16 @@ rd_rpc_port_rows(const struct rd_nics *s, bool xstats)
 		json_array_append_new(rows, o);
 	}
 	return rows;
+}
+
+void
+rd_rpc_port_reset(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+{
+	uint32_t leg = call->number[0];
+	if (rd_nics_reset(c->server->env.nics, leg))
+		rd_rpc_result(&c->conn, json_pack("{s:s}", "leg", rd_leg_names[leg]));
+	else
+		rd_rpc_error(&c->conn, RD_RPC_STATE, "the %s leg is being reset", rd_leg_names[leg]);
 }
 
 void

@@ -83,6 +83,7 @@ void rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_trunks_gone(struct rd_rpc_client *c);
 /* rpc_ports.c.  xstats: with all that the drivers count. */
 json_t *rd_rpc_port_rows(const struct rd_nics *s, bool xstats);
+void rd_rpc_port_reset(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_ports(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 /* rpc_reload.c */
 void rd_rpc_reload(struct rd_rpc_client *c, const struct rd_rpc_call *call);

@@ -49,6 +49,7 @@ struct relay {
 	uint32_t nworkers;
 	struct rte_mempool *pool[RD_WORKERS_MAX];
 	struct rd_port port[RD_LEGS_MAX];
+	struct rd_port_conf port_conf[RD_LEGS_MAX];
 	struct rd_mailbox *box[RD_WORKERS_MAX];
 	struct rd_worker *worker[RD_WORKERS_MAX];
 	struct rd_steer steer; /* more than one worker */
@@ -308,6 +309,7 @@ do_port(struct relay *r, uint32_t i)
 		.n_txd = (uint16_t)p->tx_descriptors,
 		.pools = r->pool,
 	};
+	r->port_conf[i] = pc;
 	if (rd_port_open(&r->port[i], &pc, r->err, ERR_MAX))
 		return -1;
 	static const char *const sorts[] = {
@@ -507,7 +509,7 @@ do_control(struct relay *r)
 	c->conf = r->conf;
 	c->reload.conf = r->conf;
 	c->reload.path = r->path;
-	rd_nics_init(&c->nics, r->port, r->conf->nlegs);
+	rd_nics_init(&c->nics, r->port, r->port_conf, r->conf->nlegs, &c->post);
 	c->post.nworkers = r->nworkers;
 	memcpy(c->post.box, r->box, sizeof c->post.box);
 	if (rd_control_init(c, r->worker[0], r->err, ERR_MAX) == 0)
