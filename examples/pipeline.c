@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pipeline - pulse compression of a radar in three stages, which may lose processes while it runs.
  *
- *   pipeline input [--frames N] [--every MS]
+ *   pipeline input [--frames N] [--every MS] [--go FILE]
  *                                   makes N echoes: a chirp from three targets, and noise; not
- *                                   faster than one in MS
+ *                                   faster than one in MS; the last twentieth when FILE is there
  *   pipeline filter [--work MS]     correlates each with the chirp; MS more, as if it were longer
  *		     [--late 1]	     gives up what another process died in: in_flight ulfm
  *   pipeline output [--frames N] [--png FILE] [--log FILE]
@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SAMPLES = 1024, CHIRP = 128, TAG_ECHO = 1, TAG_ROW = 2, FRAMES_MAX = 1 << 20 };
 
@@ -47,7 +48,7 @@ static struct sample chirp[CHIRP];
 
 static struct {
 	long frames, work_ms, every_ms, late;
-	const char *png, *log;
+	const char *png, *log, *go;
 } option = {.frames = 500};
 
 /* ---- the radar ---- */
@@ -117,6 +118,9 @@ input_frame(int64_t frame, int again, void *arg)
 
 	(void)arg, (void)again;
 	nanosleep(&pause, NULL);
+	while (option.go && MPISP_FRAME_NUMBER(frame) >= option.frames - option.frames / 20 &&
+	       access(option.go, F_OK) != 0)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	make_echo(MPISP_FRAME_NUMBER(frame), &e);
 	return MPI_Send(&e, sizeof e, MPI_BYTE, MPISP_CLUSTER_OUT, TAG_ECHO, MPI_COMM_WORLD);
 }
@@ -269,6 +273,8 @@ read_options(int argc, char **argv)
 			option.late = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--png"))
 			option.png = value;
+		else if (!strcmp(name, "--go"))
+			option.go = value;
 		else if (!strcmp(name, "--log"))
 			option.log = value;
 		else {
