@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,20 @@ turn_daemon(struct pollfd *fd)
 		spd.end_ns = now + BASE_S_NS / 10; /* those that have left end by themselves */
 }
 
+/* A beat that is late is a node that is dead for the others, so processes that compute must not
+ * hold it up.  They are started without this. */
+static void
+claim_processor(void)
+{
+	struct sched_param p = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &p) != 0)
+		spd_log("no real-time priority (%s): beats may be late where processors are busy, "
+			"and detect.beat_ms x missed has to allow for that; CAP_SYS_NICE or "
+			"RLIMIT_RTPRIO of 1 gives it",
+			strerror(errno));
+}
+
 static int
 run_daemon(void)
 {
@@ -205,6 +220,7 @@ run_daemon(void)
 		fprintf(stderr, "mpispd: %s\n", fd ? why : "out of memory");
 		return 1;
 	}
+	claim_processor();
 	spd.want_ns = BASE_NEVER_NS;
 	spd.deadline_ns = spd_now_ns() + spd.conf->start_timeout_s * BASE_S_NS;
 	while (!spd.ending || spd_procs_left())
