@@ -45,6 +45,23 @@ grep -qi '^content-type: application/openmetrics-text; version=1.0.0' "$DIR/head
 WHY+=$(python3 test/smoke/_web.py "$DIR/metrics" "$DIR/drops" "$DIR/status" 2>&1)
 verdict "each drop reason and each figure of status is exported" "$WHY"
 
+# By the processors' time, which a loaded machine does not stretch: relayd-web, and the control
+# threads of both relays.  Workers poll in any case.
+ticks() {
+	local pid of sum=0
+	for pid in web relayd-afe0 relayd-bfe0; do
+		of=/proc/$(cat "$TB_DIR/pid-$pid")
+		[ $pid = web ] || of+=/task/${of#/proc/}
+		sum=$((sum + $(sed 's/.*) //' "$of/stat" | awk '{ print $12 + $13 }')))
+	done
+	echo $sum
+}
+scrapes=100 before=$(ticks)
+get -o "$DIR/scraped" "http://$WEB/metrics?[1-$scrapes]"
+ms=$((($(ticks) - before) * 1000 / $(getconf CLK_TCK) / scrapes))
+echo "a scrape takes $ms ms of processors, $(grep -vc '^#' "$DIR/metrics") rows"
+verdict "a scrape takes at most 20 ms" "$( ((ms <= 20)) || echo "it takes $ms ms")"
+
 WHY=
 if command -v promtool >/dev/null; then
 	said=$(promtool check rules conf/monitoring/relayd-alerts.yml 2>&1) || WHY+=$said
