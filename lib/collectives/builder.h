@@ -115,6 +115,8 @@ struct coll_part {
 	uint64_t off, len;
 };
 struct coll_part coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i);
+/* Into how many segments the vector is cut. */
+uint32_t coll_segments(const struct coll_args *a);
 
 /* n numbers of memory that lasts as long as the schedule, from the end of the arena; NULL
  * (and the sticky error) if there is no room. */
@@ -227,7 +229,13 @@ struct coll_recipe {
 	X(57, 1, inter_reduce_scatter)                          \
 	X(58, 1, reduce_graph)                                  \
 	X(59, 1, allreduce_graph)                               \
-	X(60, 1, alltoall_ring)
+	X(60, 1, alltoall_ring)                                 \
+	X(61, 1, alltoall_torus)                                \
+	X(62, 1, allgather_torus)                               \
+	X(63, 1, allreduce_torus)                               \
+	X(64, 1, allreduce_torus_whole)                         \
+	X(65, 1, bcast_pipeline)                                \
+	X(66, 1, bcast_torus)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

@@ -80,14 +80,35 @@ coll_algorithm_by_id(uint16_t id)
 	return NULL;
 }
 
+#define SEGMENT	     (UINT64_C(64) << 10)
+#define SEGMENTS_MAX 256u
+
+uint32_t
+coll_segments(const struct coll_args *a)
+{
+	uint64_t each = a->segment ? a->segment : SEGMENT;
+	uint64_t n = a->bytes / each + (a->bytes % each != 0);
+	return n > SEGMENTS_MAX ? SEGMENTS_MAX : n ? (uint32_t)n : 1;
+}
+
+/* Steps of a Bcast in segments: a segment comes, and goes to two neighbours a dimension. */
+static size_t
+segment_steps(const struct coll_args *a)
+{
+	size_t dims = 2;
+	for (uint64_t d = a->dims >> 16; d; d >>= 8)
+		dims++;
+	return a->op == COLL_BCAST ? coll_segments(a) * (1 + 2 * dims) : 0;
+}
+
 /* Every algorithm here adds at most 6 steps per peer or per round, and a step
  * depends on at most about 6 others, plus p for the ones that gather. */
 size_t
 coll_arena_hint(const struct coll_args *a)
 {
 	size_t p = (size_t)a->size + a->remote;
-	size_t steps = 8 * p + 256 + a->indegree + a->outdegree;
-	size_t deps = 40 * p + 1024;
+	size_t steps = 8 * p + 256 + a->indegree + a->outdegree + segment_steps(a);
+	size_t deps = 40 * p + 1024 + 2 * segment_steps(a);
 	return steps * sizeof(struct coll_step) + deps * sizeof(uint32_t) + 64;
 }
 

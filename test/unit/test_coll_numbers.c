@@ -81,6 +81,12 @@ static const struct {
 	{58, 1, COLL_REDUCE, "graph", 0xf5d59acd},
 	{59, 1, COLL_ALLREDUCE, "graph", 0x45688975},
 	{60, 1, COLL_ALLTOALL, "ring", 0xc19966da},
+	{61, 1, COLL_ALLTOALL, "torus", 0x341fd172},
+	{62, 1, COLL_ALLGATHER, "torus", 0xcea72ee1},
+	{63, 1, COLL_ALLREDUCE, "torus", 0xb1a86e9f},
+	{64, 1, COLL_ALLREDUCE, "torus_whole", 0x774837ec},
+	{65, 1, COLL_BCAST, "pipeline", 0x0cda6308},
+	{66, 1, COLL_BCAST, "torus", 0x2b2792ae},
 	/* clang-format on */
 };
 

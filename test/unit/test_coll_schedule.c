@@ -349,6 +349,57 @@ test_on_graph(void **state)
 	}
 }
 
+/* On every torus of so many processes nobody speaks to others than its neighbours, and the result
+ * is right, in however many segments. */
+static void
+test_on_torus(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t p, n, dim[4];
+	} on[] = {{2, 1, {2}},	   {7, 1, {7}},		  {8, 1, {8}},	   {8, 2, {2, 4}},
+		  {8, 2, {4, 2}},  {9, 2, {3, 3}},	  {12, 2, {3, 4}}, {12, 3, {2, 3, 2}},
+		  {16, 2, {4, 4}}, {16, 4, {2, 2, 2, 2}}, {15, 2, {5, 3}}};
+	size_t n;
+	const struct coll_algorithm *alg = coll_algorithms(&n);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0;
+		     strncmp(alg[i].name, "torus", 5) == 0 && k < sizeof on / sizeof on[0]; k++) {
+			struct coll_args a = {.op = alg[i].op,
+					      .size = on[k].p,
+					      .root = on[k].p / 3,
+					      .bytes = (uint64_t)ELEM * P_MAX,
+					      .elem = ELEM,
+					      .commutative = true};
+			uint32_t most = 0;
+			for (uint32_t d = 0; d < on[k].n; d++) {
+				a.dims |= (uint64_t)on[k].dim[d] << 8 * d;
+				most += on[k].dim[d] > 2 ? 2 : 1;
+			}
+			if (neighbours(&alg[i], a) > most)
+				fail_msg("%s/%s p=%u dims %llx: more than %u neighbours",
+					 coll_op_name(alg[i].op), alg[i].name, a.size,
+					 (unsigned long long)a.dims, most);
+			for (a.segment = 0; a.segment < 2 * a.bytes; a.segment += ELEM * 15 + 1)
+				one_case(&alg[i], a, false, a.segment & 1, a.segment & 2);
+			a.commutative = false;
+			one_case(&alg[i], a, false, false, false);
+			a.dims++; /* a torus of others */
+			assert_false(alg[i].fits(&a));
+		}
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t p = 1; p < P_MAX && !strcmp(alg[i].name, "pipeline"); p++)
+			for (uint64_t segment = 1; segment < 200; segment += 33) {
+				struct coll_args a = {.op = COLL_BCAST,
+						      .size = p,
+						      .root = p / 2,
+						      .bytes = 160,
+						      .elem = 1,
+						      .segment = segment};
+				one_case(&alg[i], a, false, false, p & 1);
+			}
+}
+
 /* The IMPI profile: ranks interleaved over 2 to 9 clients in no order, roots that are
  * no masters, linear and tree, short and long. */
 static void
@@ -524,8 +575,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_on_graph),	cmocka_unit_test(test_impi_clients),
-		cmocka_unit_test(test_between_groups),
+		cmocka_unit_test(test_on_graph),	cmocka_unit_test(test_on_torus),
+		cmocka_unit_test(test_impi_clients),	cmocka_unit_test(test_between_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

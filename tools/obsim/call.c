@@ -30,6 +30,8 @@ obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node
 					       .commutative = true,
 					       .reversed = a->reversed,
 					       .degree = a->degree,
+					       .dims = a->dims,
+					       .segment = a->segment,
 					       .rules = a->rules},
 				      .algorithm = a->algorithm,
 				      .node_of = node_of,

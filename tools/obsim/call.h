@@ -13,6 +13,7 @@ struct obs_args {
 	uint64_t bytes;	       /* as coll_args counts them */
 	uint32_t p, root, degree;
 	bool reversed;
+	uint64_t dims, segment;
 	const struct coll_rules *rules;
 	/* copies and reductions as the call is played, for who has data */
 	void (*local)(void *arg, uint32_t rank, const struct coll_step *step);

@@ -8,7 +8,10 @@
 /* Of one algorithm: two orders, three points from which on light is taken, with what is lit or
  * without, three ways to look ahead. */
 #define VARIANTS       36
-#define CANDIDATES_MAX (VARIANTS * 16)
+#define ALGORITHMS_MAX 256 /* each torus and number of segments counted */
+#define CANDIDATES_MAX (VARIANTS * ALGORITHMS_MAX)
+#define TORUS_DIMS     4
+#define SEGMENTS_MAX   256u
 
 struct candidate {
 	struct obs_args args;
@@ -65,17 +68,76 @@ static const struct {
 	{COLL_ALLREDUCE, "ring"}, {COLL_ALLGATHER, "ring"}, {COLL_ALLTOALL, "ring"},
 };
 
+static bool
+has_torus(const char *name)
+{
+	return strncmp(name, "torus", 5) == 0;
+}
+
+static bool
+has_orders(const struct candidate *c)
+{
+	const char *name = c->args.algorithm;
+	return !name || (!has_torus(name) && strcmp(name, "pipeline") != 0);
+}
+
 static uint32_t
 replay_orders(const struct replayer *p, struct candidate *c, uint32_t n)
 {
+	uint32_t m = n;
 	/* Ranks do not see what others have lit but by the plan they share: all reverse or none. */
 	if (p->s->strategy < OBS_CACHED || p->s->strategy == OBS_PACKETS)
 		return n;
-	for (uint32_t i = 0; i < n; i++) {
-		c[n + i] = c[i];
-		c[n + i].args.reversed = true;
+	for (uint32_t i = 0; i < n; i++)
+		if (has_orders(&c[i])) {
+			c[m] = c[i];
+			c[m++].args.reversed = true;
+		}
+	return m;
+}
+
+struct algorithms {
+	struct candidate *c;
+	uint32_t n;
+};
+
+static struct candidate *
+add_algorithm(struct algorithms *l, const struct obs_args *a, const char *name)
+{
+	if (l->n == ALGORITHMS_MAX)
+		return NULL;
+	struct candidate *c = &l->c[l->n++];
+	*c = (struct candidate){.args = *a, .ahead = -1};
+	c->args.algorithm = name;
+	return c;
+}
+
+/* Whole, and cut in 2, 4, ... segments. */
+static void
+add_segments(struct algorithms *l, const struct obs_args *a, const char *name, uint64_t dims)
+{
+	for (uint32_t m = 1; m <= SEGMENTS_MAX && (m == 1 || m <= a->bytes); m *= 2) {
+		struct candidate *c = add_algorithm(l, a, name);
+		if (!c)
+			return;
+		c->args.dims = dims;
+		c->args.segment = a->bytes ? (a->bytes + m - 1) / m : 0;
+		if (a->op != COLL_BCAST ||
+		    dims >> 16) /* a root of many neighbours feeds them in turn */
+			return;
 	}
-	return 2 * n;
+}
+
+/* Every torus of `left` processes more, behind the dimensions that are told. */
+static void
+add_tori(struct algorithms *l, const struct obs_args *a, const char *name, uint64_t dims,
+	 uint32_t n, uint32_t left)
+{
+	for (uint32_t d = 2; left > 1 && n < TORUS_DIMS && d <= left && d < 256; d++)
+		if (left % d == 0)
+			add_tori(l, a, name, dims | (uint64_t)d << 8 * n, n + 1, left / d);
+	if (left == 1)
+		add_segments(l, a, name, dims);
 }
 
 static uint32_t
@@ -83,24 +145,27 @@ algorithms(const struct replayer *p, const struct obs_args *a, bool open, struct
 {
 	size_t count;
 	const struct coll_algorithm *alg = coll_algorithms(&count);
-	uint32_t n = 0;
+	struct algorithms l = {c, 0};
 	if (p->s->strategy != OBS_BEST || a->algorithm) {
-		c[n++] = (struct candidate){.args = *a, .ahead = -1};
+		add_algorithm(&l, a, a->algorithm);
 		bool hops = p->s->strategy == OBS_STATIC && open;
 		for (size_t i = 0; hops && i < sizeof on_graph / sizeof on_graph[0]; i++)
-			if (on_graph[i].op == a->op) {
-				c[n] = c[0];
-				c[n++].args.algorithm = on_graph[i].name;
-			}
-		return n;
+			if (on_graph[i].op == a->op)
+				add_algorithm(&l, a, on_graph[i].name);
+		return l.n;
 	}
-	for (size_t i = 0; i < count && n < CANDIDATES_MAX / VARIANTS; i++)
-		if (alg[i].op == a->op && strcmp(alg[i].name, "inter") != 0 &&
-		    strcmp(alg[i].name, "impi") != 0 && strcmp(alg[i].name, "hier") != 0) {
-			c[n] = (struct candidate){.args = *a, .ahead = -1};
-			c[n++].args.algorithm = alg[i].name;
-		}
-	return n;
+	for (size_t i = 0; i < count; i++) {
+		if (alg[i].op != a->op || !strcmp(alg[i].name, "inter") ||
+		    !strcmp(alg[i].name, "impi") || !strcmp(alg[i].name, "hier"))
+			continue;
+		if (has_torus(alg[i].name))
+			add_tori(&l, a, alg[i].name, 0, 0, a->p);
+		else if (!strcmp(alg[i].name, "pipeline"))
+			add_segments(&l, a, alg[i].name, 0);
+		else
+			add_algorithm(&l, a, alg[i].name);
+	}
+	return l.n;
 }
 
 static bool
@@ -117,9 +182,12 @@ candidates(const struct replayer *p, const struct obs_args *a, bool open, bool h
 	bool packets = p->s->strategy == OBS_HYBRID || p->s->strategy == OBS_BEST;
 	if (p->s->strategy == OBS_PACKETS)
 		c[0].light_from = UINT64_MAX;
+	uint64_t from = circ_switch_point(&p->s->costs);
 	for (uint32_t i = 0; packets && i < n; i++) {
-		c[m] = c[i];
-		c[m++].light_from = circ_switch_point(&p->s->costs);
+		if (from != 0 && from != UINT64_MAX) {
+			c[m] = c[i];
+			c[m++].light_from = from;
+		}
 		c[m] = c[i];
 		c[m++].light_from = UINT64_MAX;
 	}
@@ -255,6 +323,19 @@ waits(struct replayer *p, const struct obs_step *s)
 	}
 }
 
+/* "torus 8x8 / 4": its dimensions, and segments. */
+static void
+say_algorithm(const struct obs_args *a, char *out, size_t room)
+{
+	size_t at = (size_t)snprintf(out, room, "%s", a->algorithm ? a->algorithm : "chosen");
+	for (uint64_t d = a->dims; d && at < room; d >>= 8)
+		at += (size_t)snprintf(out + at, room - at, "%c%u", d == a->dims ? ' ' : 'x',
+				       (unsigned)(d & 0xff));
+	if (a->segment && a->segment < a->bytes && at < room)
+		snprintf(out + at, room - at, " / %llu",
+			 (unsigned long long)((a->bytes + a->segment - 1) / a->segment));
+}
+
 static bool
 one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *next)
 {
@@ -297,8 +378,7 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 				       .start_s = in,
 				       .took_s = best.end_s + extra - in,
 				       .r = best};
-	snprintf(line->algorithm, sizeof line->algorithm, "%s",
-		 c[won].args.algorithm ? c[won].args.algorithm : "chosen");
+	say_algorithm(&c[won].args, line->algorithm, sizeof line->algorithm);
 	p->r->orders += best.orders;
 	p->r->hits += best.hits;
 	p->r->by_light += best.by_light;

@@ -162,6 +162,11 @@ struct coll_args {
 	/* What two processes of a place combine at a time in long reductions; 0: 64 KiB.  Every
 	 * process of the place says the same. */
 	uint64_t piece;
+	/* "torus": the processes along each dimension, a byte each, the first one lowest; 0: two
+	 * dimensions, as square as may be. */
+	uint64_t dims;
+	/* "pipeline", "torus": bytes of a segment of Bcast; 0: 64 KiB.  Not more than 256. */
+	uint64_t segment;
 	/* Rules before the built-in ones, or NULL. */
 	const struct coll_rules *rules;
 	/* Only for the profile of coll/impi.h. */
