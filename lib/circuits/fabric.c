@@ -148,6 +148,47 @@ fabric_makes_room(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
 	return clear;
 }
 
+/* Has this call asked for the circuit from x, or taken it as lit? */
+static bool
+fabric_asked(const struct circ_fabric *f, uint32_t x)
+{
+	const struct circ_plan *p = f->run->plan;
+	for (uint32_t j = 0; j < p->setups; j++) {
+		uint32_t a, b;
+		ends(f, j, &a, &b);
+		if ((a == x || b == x) && (p->setup[j].kept || f->asked[j]))
+			return true;
+	}
+	return false;
+}
+
+/* Is there light for one more link beside that of x and y?  What is to go, and what an earlier call
+ * has left, counts until it is dark.  A plan goes by what is lit at its start: the rest is drained
+ * here. */
+static bool
+fabric_has_light(struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	const struct circ_slots *s = f->slots;
+	uint32_t lit = 0, slots = s->nodes * s->stride;
+	if (!s->lit_max)
+		return true;
+	for (uint32_t i = 0; i < slots; i++) {
+		uint32_t p = f->port_of[i];
+		if (p == OCS_NO_PORT || p == x || p == y || !fabric_ours(f, p))
+			continue;
+		uint32_t to = ocs_at(f->m, p).out;
+		/* One of the two directions, or the only one. */
+		lit += f->both_ways || p < to || !fabric_ours(f, to) || ocs_at(f->m, to).out != p;
+	}
+	for (uint32_t i = 0; i < slots && lit >= s->lit_max; i++) {
+		uint32_t p = f->port_of[i];
+		if (p != OCS_NO_PORT && p != x && p != y && fabric_ours(f, p) &&
+		    !fabric_asked(f, p))
+			release_fabric(f, p, OCS_NO_PORT, now_ns);
+	}
+	return lit < s->lit_max;
+}
+
 /* Order what is not under way yet.  False: it will not come. */
 static bool
 ask_fabric(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
@@ -165,7 +206,8 @@ push_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
-	bool room = f->lit[j] || fabric_makes_room(f, j, now_ns);
+	bool room =
+		f->lit[j] || (fabric_makes_room(f, j, now_ns) && fabric_has_light(f, x, y, now_ns));
 	int up = room ? fabric_usable(f, x, y, now_ns) : 0;
 	if (f->lit[j]) {
 		if (f->run->left[j] == 0)

@@ -89,6 +89,8 @@ struct job {
 	uint32_t agent[LIGHT_CLIENTS];
 	enum lease lease;
 	uint64_t granted_ns;
+	uint32_t share; /* of cfg.lit_max, while it holds ports */
+	bool dark;	/* it holds ports and has no share: another job is to leave */
 	struct circ_slots slots;
 	struct circ_slot slot[JOB_PORTS];
 	uint32_t ports[LIGHT_CLIENTS], port_of[JOB_PORTS];

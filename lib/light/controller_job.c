@@ -35,6 +35,35 @@ light_controller_job_init(struct light_controller *c, struct job *j, uint64_t ke
 					 .user = c};
 }
 
+/* ---- wavelengths ---- */
+
+/* What a job may light at once: all it has ports for, or what others leave of lit_max.  It keeps
+ * that until it leaves its ports. */
+static void
+take_share(struct light_controller *c, struct job *j)
+{
+	uint32_t left = c->cfg.lit_max, ports = 0;
+	if (!c->cfg.lit_max)
+		return;
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		if (&c->job[i] != j && c->job[i].used)
+			left -= c->job[i].share;
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
+		ports += j->ports[n];
+	j->share = left < ports / 2 ? left : ports / 2;
+	j->dark = j->share == 0;
+	j->slots.lit_max = j->share;
+}
+
+static void
+end_lease(struct light_controller *c, struct job *j, uint64_t now_ns)
+{
+	ocs_lease_release(c->leases, j->owner, now_ns);
+	j->lease = LEASE_NONE;
+	j->share = 0;
+	j->dark = false;
+}
+
 /* ---- leases ---- */
 
 static void
@@ -44,8 +73,7 @@ leave_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 		circ_fabric_clear(&j->fabric, now_ns);
 		j->lease = LEASE_LEAVING;
 	} else if (j->lease == LEASE_WAITING) {
-		ocs_lease_release(c->leases, j->owner, now_ns);
-		j->lease = LEASE_NONE;
+		end_lease(c, j, now_ns);
 	}
 }
 
@@ -91,7 +119,8 @@ static bool
 somebody_waits(const struct light_controller *c, const struct job *j)
 {
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
-		if (&c->job[i] != j && c->job[i].used && c->job[i].lease == LEASE_WAITING)
+		if (&c->job[i] != j && c->job[i].used &&
+		    (c->job[i].lease == LEASE_WAITING || c->job[i].dark))
 			return true;
 	return false;
 }
@@ -132,8 +161,7 @@ lease_turn(struct light_controller *c, struct job *j, uint64_t now_ns)
 	case LEASE_LEAVING:
 		circ_fabric_clear(&j->fabric, now_ns);
 		if (circ_fabric_empty(&j->fabric)) {
-			ocs_lease_release(c->leases, j->owner, now_ns);
-			j->lease = LEASE_NONE;
+			end_lease(c, j, now_ns);
 		}
 		break;
 	}
@@ -214,9 +242,10 @@ begin_next(struct light_controller *c, struct job *j, uint64_t now_ns)
 		struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);
 		if (!m || !m->whole)
 			return;
-		const char *why = light_controller_is_done(m, k->call.seq)
-					  ? "it came too late"
-					  : light_controller_call_begin(c, j, k, m, now_ns);
+		take_share(c, j);
+		const char *why = light_controller_is_done(m, k->call.seq) ? "it came too late"
+				  : j->dark				   ? "no wavelength is left"
+					    : light_controller_call_begin(c, j, k, m, now_ns);
 		if (why)
 			by_packets(c, j, k, why, now_ns);
 	}

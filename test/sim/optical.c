@@ -297,10 +297,12 @@ within_limits(struct world_of_light *w, struct job *j)
 	uint32_t all = 0, in[2] = {0};
 	for (uint32_t p = 0; p < NODES * NODE_PORTS; p++) {
 		struct ocs_circuit c = ocs_at(w->m, p);
-		if (c.state != OCS_LIT || c.release || c.owner != j->id || c.out < p)
+		if (c.state != OCS_LIT || c.owner != j->id || c.out < p)
 			continue;
 		uint32_t a = j->group[w->node_of[p]], b = j->group[w->node_of[c.out]];
-		all++;
+		all++; /* until it is dark */
+		if (c.release)
+			continue;
 		in[a]++;
 		in[b] += a != b;
 	}

@@ -63,3 +63,25 @@ echo "PASS mpi-optical: a mode that there is not is an error"
 testbed_down
 left=$(testbed_leftovers)
 [ -z "$left" ] || fail "left behind: $left"
+
+# ---- light for two links, and ports for four
+lit() { # the most circuits that the switch has ever had lit at once; a link is two
+	"$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits --log | python3 -c 'import json, sys
+now = most = 0
+for e in json.load(sys.stdin):
+    now += (e["kind"] == "lit") - (e["kind"] == "gone")
+    most = max(now, most)
+print(most)'
+}
+LIGHT_CONF='"lit_max": 2'
+testbed_light_up "$B" || fail "no testbed"
+for mode in batched cached; do
+	testbed_light_job "$B" scarce-$mode $mode 30 -x LIBMPI_STATS=1 "$B/examples/collectives" --bytes 20000 --calls 2 &&
+		grep -q '^ok' "$TB_LOG/scarce-$mode-a.log" || fail "lit_max 2, mode $mode"
+	read -r gated lost < <(gates scarce-$mode)
+	((${gated:-0} > 0 && ${lost:-1} == 0)) || fail "lit_max 2, $mode: ${gated:-0} gated, ${lost:-?} without an answer"
+	most=$(lit)
+	((most > 0 && most <= 4)) || fail "lit_max 2, $mode: $most circuits lit at once"
+	echo "PASS mpi-optical lit_max 2, $mode: $most circuits lit at most, $(set_up) set up"
+done
+testbed_down

@@ -358,6 +358,7 @@ make_controller(struct rd_controller *k)
 		.link_ns = open_ns,
 		.drain_ns = (conf->optical.drain_ms + 60) * BASE_MS_NS,
 		.stall_ns = 0,
+		.lit_max = conf->optical.lit_max,
 		.ops = &controller_ops,
 		.user = k,
 		.control = k->control};

@@ -242,6 +242,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "1000", "circuit controller: what the packet network carries between two clusters"),
 	UINT("optical.gamma_ms", optical.gamma_ms, false, "ms", 0, 10000, "10",
 	     "circuit controller: time to set up a circuit, until it is learnt"),
+	UINT("optical.lit_max", optical.lit_max, false, "", 0, 4096, "0",
+	     "circuit controller: links lit at once, where wavelengths are fewer than ports; 0: no "
+	     "limit"),
 	ENUM("optical.switch.protocol", optical.sw.protocol, RD_SWITCH_WORDS, "none",
 	     "circuit controller: how the switch is spoken to (doc/optical.md); none: this relay "
 	     "is no "

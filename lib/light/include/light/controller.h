@@ -12,7 +12,7 @@
  * A job leases the ports of all its agents with its first call; jobs that want the same ones take
  * turns of `slice_ns`.  One call of a job is under way at a time, the others queue up in the order
  * in which they were announced.  What cannot be planned - no switch, no lease, too large, a
- * communicator not told, waiting for too long - goes by packets: CLEAR_TO_SEND for ANY.  So does
+ * communicator not told, waiting for too long, no wavelength left of lit_max - goes by packets: CLEAR_TO_SEND for ANY.  So does
  * what is under way when one of its agents is lost, or when nothing has happened for long.
  *
  *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
@@ -78,6 +78,7 @@ struct light_controller_config {
 	uint64_t drain_ns;	 /* 0: 50 ms */
 	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */
 	uint64_t slice_ns;	 /* 0: 200 ms */
+	uint32_t lit_max;	 /* links lit at once, of all jobs; 0: as many as ports make */
 	const struct light_controller_ops *ops;
 	void *user;
 	struct ocs_control *control;

@@ -127,6 +127,7 @@ struct rd_conf {
 		uint32_t controller_ip, controller_port, listen_ip, listen_port;
 		uint32_t mode; /* as enum circ_mode */
 		uint32_t alpha_us, packet_alpha_us, packet_rate_mbps, gamma_ms;
+		uint32_t lit_max; /* 0: as many as there are ports */
 		struct {
 			uint32_t protocol; /* enum rd_switch */
 			char address[200], credentials[200], models[200], names[200], group[32];
