@@ -159,7 +159,7 @@ partition() { # PARTITION_S
 	ended $(($1 + 3 * DETECT_MS / 1000 + 6)) 1
 	grep -qE 'no relay of cluster 1 .*10\.0\.0\.254.*10\.0\.0\.253' "$TB_LOG/job-b.log" ||
 		WHY+="b does not name cluster and relays "
-	grep -qE 'the job was ended: no relay of (client|cluster) 1 .*198\.51\.100\.2[12]' "$TB_LOG/job-a.log" ||
+	grep -qE 'the job was ended: no relay of (client|cluster) 1 .*(198\.51\.100\.|fd00:57a6::)2[12]' "$TB_LOG/job-a.log" ||
 		WHY+="a does not name cluster and relay "
 	grep -h 'ending the job' "$TB_LOG"/job-[ab].log | sed 's/.*on rd[^:]*: /partition: /' | sort -u | head -2
 	verdict "partition: both sides say what is gone" "$WHY"
