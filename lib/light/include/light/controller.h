@@ -12,8 +12,9 @@
  * A job leases the ports of all its agents with its first call; jobs that want the same ones take
  * turns of `slice_ns`.  One call of a job is under way at a time, the others queue up in the order
  * in which they were announced.  What cannot be planned - no switch, no lease, too large, a
- * communicator not told, waiting for too long, no wavelength left of lit_max - goes by packets: CLEAR_TO_SEND for ANY.  So does
- * what is under way when one of its agents is lost, or when nothing has happened for long.
+ * communicator not told, waiting for too long, no wavelength left of lit_max - goes by packets:
+ * CLEAR_TO_SEND for ANY.  So does what is under way when one of its agents is lost, or when nothing
+ * has happened for long.
  *
  *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
  *     light_controller_turn()            with the switch's driver turned before and after it
