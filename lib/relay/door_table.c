@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NODE_DOORS  48u /* a node for so many entries: their labels lie close to each other */
+#define NODES_TRUNK 4u	/* and so many for each tree: three levels, a last one that is not full */
 #define NODES_SPARE 1024u
 #define NODES_EACH  8u		    /* that labels of one door take at most */
 #define LATE_NS	    (2 * BASE_S_NS) /* a place is not taken again before */
@@ -17,9 +18,10 @@ count_buckets(uint32_t doors_max)
 }
 
 static uint32_t
-count_nodes(uint32_t doors_max)
+count_nodes(const struct relay_core_limits *l)
 {
-	return doors_max ? doors_max / NODE_DOORS + NODES_SPARE : 0;
+	uint32_t trees = l->trunks_max < l->doors_max ? l->trunks_max : l->doors_max;
+	return l->doors_max ? l->doors_max / NODE_DOORS + NODES_TRUNK * trees + NODES_SPARE : 0;
 }
 
 size_t
@@ -31,7 +33,7 @@ relay_door_lay_out(const struct relay_core_limits *l, struct base_arena *a, stru
 	d->door = base_arena_take(a, l->doors_max, sizeof *d->door);
 	d->map = base_arena_take(a, (l->doors_max + 63) / 64, sizeof *d->map);
 	d->bucket = base_arena_take(a, count_buckets(l->doors_max), sizeof *d->bucket);
-	d->node = base_arena_take(a, count_nodes(l->doors_max), sizeof *d->node);
+	d->node = base_arena_take(a, count_nodes(l), sizeof *d->node);
 	d->cluster = base_arena_take(a, l->trunks_max, sizeof *d->cluster);
 	size_t doors = base_arena_bytes(a) - before;
 	d->hold = base_arena_take(a, l->holds_max, sizeof *d->hold);
@@ -75,7 +77,7 @@ relay_door_init(struct relay_core *c)
 	d->door[0].kind = DOOR_PART;
 	d->next = 1;
 	d->places_free = l->doors_max - 1;
-	d->nodes_max = d->nodes_free = count_nodes(l->doors_max);
+	d->nodes_max = d->nodes_free = count_nodes(l);
 	for (uint32_t i = 0; i < d->nodes_max; i++)
 		d->node[i].next_free = i + 1 < d->nodes_max ? i + 1 : NONE;
 	d->free_hold = l->holds_max ? 0 : NONE;

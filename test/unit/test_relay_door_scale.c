@@ -13,7 +13,7 @@
 
 #define DOORS	 (1u << 17)
 #define MEMBERS	 100000u
-#define CLUSTERS 500u /* trees of 1000 clusters with so few doors each take more than 64 bytes */
+#define CLUSTERS 1000u
 #define EACH	 (MEMBERS / CLUSTERS)
 #define LOOKS	 2000000u
 #define STEPS	 16u /* of a chain that addresses share, at most */
@@ -154,6 +154,8 @@ hundred_thousand_addresses(void **state)
 		      (double)(looked - made) / LOOKS, (double)(asked - looked) / LOOKS, mean,
 		      longest);
 	assert_int_equal(found, 2 * LOOKS);
+	print_message("  %u of %u nodes of trees are free\n", c->doors.nodes_free,
+		      c->doors.nodes_max);
 	assert_true(bytes <= 64);
 	assert_true(longest <= STEPS);
 	assert_int_equal(c->doors.nimports, MEMBERS);
