@@ -51,27 +51,21 @@ struct impi_attrs {
 	int value[4];
 };
 
-static void
-drop_attrs(struct lmpi_attached *a, const struct lmpi_comm *comm)
-{
-	(void)comm;
-	free(a);
-}
-
 static int
 find_out(struct lmpi_comm *c)
 {
 	const uint32_t *world = c->group->world;
 	uint64_t *key = malloc((size_t)c->size * sizeof(*key));
-	struct impi_attrs *attrs = calloc(1, sizeof(*attrs));
+	struct impi_attrs *attrs;
 	int *v;
 
-	if (key == NULL || attrs == NULL) {
+	attrs = key == NULL ? NULL
+			    : (struct impi_attrs *)(void *)lmpi_comm_attach(c, LMPI_COMM_IMPI,
+									    sizeof(*attrs), NULL);
+	if (attrs == NULL) {
 		free(key);
-		free(attrs);
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory to count clients and hosts");
 	}
-	attrs->attached.drop = drop_attrs;
 	v = attrs->value;
 	for (int i = 0; i < c->size; i++)
 		key[i] = client_key(world[i]);
@@ -80,7 +74,6 @@ find_out(struct lmpi_comm *c)
 		key[i] = host_key(world[i]);
 	count_attrs(key, c->size, host_key(lmpi_world.rank), &v[2], &v[3]);
 	free(key);
-	c->slot[LMPI_COMM_IMPI] = &attrs->attached;
 	return MPI_SUCCESS;
 }
 

@@ -86,10 +86,9 @@ counts_of(struct lmpi_comm *comm)
 {
 	struct counts *all = (struct counts *)(void *)comm->slot[LMPI_COMM_PART];
 
-	if (all == NULL && (all = calloc(1, sizeof(*all))) != NULL) {
-		all->attached.drop = drop_counts;
-		comm->slot[LMPI_COMM_PART] = &all->attached;
-	}
+	if (all == NULL)
+		all = (struct counts *)(void *)lmpi_comm_attach(comm, LMPI_COMM_PART, sizeof(*all),
+								drop_counts);
 	return all;
 }
 

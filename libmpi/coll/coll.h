@@ -91,14 +91,25 @@ void *lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size);
 /* What the calls of a communicator leave for later ones, in its slot LMPI_COMM_COLL. */
 struct lmpi_comm_coll {
 	struct lmpi_attached attached;
+	uint32_t seq;	      /* calls so far: makes their tags */
+	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
+	struct coll_locality near;
 	struct lmpi_plans *plans; /* plan.h */
 	uint32_t light_told;	  /* coll_light.h */
 	uint32_t light_turned;	  /* bit of an enum coll_op: calls so far are odd */
 };
+/* NULL: there was no call yet. */
 static inline struct lmpi_comm_coll *
 lmpi_comm_coll(const struct lmpi_comm *comm)
 {
 	return (struct lmpi_comm_coll *)(void *)comm->slot[LMPI_COMM_COLL];
+}
+bool lmpi_comm_coll_find(struct lmpi_comm *comm);
+/* It has that from now on.  False: no memory. */
+static inline bool
+lmpi_coll_attach(struct lmpi_comm *comm)
+{
+	return lmpi_comm_coll(comm) != NULL || lmpi_comm_coll_find(comm);
 }
 
 /* A new, empty one; NULL: out of memory. */

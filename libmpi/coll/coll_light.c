@@ -38,7 +38,9 @@ regular(const struct lmpi_coll *c)
 	const struct coll_args *a = &c->args;
 	const struct lmpi_comm *comm = c->comm;
 
-	return comm->cluster_of != NULL && comm->remote == NULL && comm->foreign < 0 &&
+	const struct lmpi_comm_coll *k = lmpi_comm_coll(comm);
+
+	return k != NULL && k->cluster_of != NULL && comm->remote == NULL && comm->foreign < 0 &&
 	       a->wire_bytes == 0 && a->op != COLL_NEIGHBOR && !a->vector && a->bytes_of == NULL &&
 	       a->displ == NULL && a->send_bytes == NULL && a->send_displ == NULL &&
 	       a->elem <= UINT32_MAX;
@@ -68,9 +70,10 @@ lmpi_coll_light_reverses(struct lmpi_coll *c)
 static bool
 light_speaks(const struct lmpi_comm *comm)
 {
+	const uint32_t *of = lmpi_comm_coll(comm)->cluster_of;
 	int r = 0;
 
-	while (comm->cluster_of[r] != comm->cluster_of[comm->rank])
+	while (of[r] != of[comm->rank])
 		r++;
 	return r == comm->rank;
 }
@@ -145,13 +148,22 @@ lmpi_coll_light_forecast(struct lmpi_coll *c)
 	lmpi_light_flush();
 }
 
+/* Is that rank in another cluster? */
+static bool
+is_far(const struct lmpi_coll *c, uint32_t peer)
+{
+	const uint32_t *of = lmpi_comm_coll(c->comm)->cluster_of;
+
+	return of[peer] != of[c->comm->rank];
+}
+
 bool
 lmpi_coll_light_holds(struct lmpi_coll *c, uint32_t step, struct light_wait *w)
 {
 	const struct coll_step *s = &c->schedule.step[step];
 
 	w->gate = NULL;
-	if (c->comm->cluster_of[s->peer] == c->comm->cluster_of[c->comm->rank])
+	if (!is_far(c, s->peer))
 		return false;
 	w->count = ++c->light->sent[s->peer];
 	if (s->from.len == 0)
@@ -167,7 +179,7 @@ lmpi_coll_light_holds(struct lmpi_coll *c, uint32_t step, struct light_wait *w)
 void
 lmpi_coll_light_arrived(struct lmpi_coll *c, const struct coll_step *s)
 {
-	if (c->comm->cluster_of[s->peer] != c->comm->cluster_of[c->comm->rank])
+	if (is_far(c, s->peer))
 		light_client_over(lmpi_light, &c->light->gate, s->peer);
 }
 

@@ -78,36 +78,13 @@ lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size)
 	return o->data + o->used - bytes;
 }
 
-static void
-drop_coll(struct lmpi_attached *a, const struct lmpi_comm *comm)
-{
-	struct lmpi_comm_coll *k = (struct lmpi_comm_coll *)(void *)a;
-
-	if (k->light_told != 0)
-		lmpi_coll_light_forget(comm);
-	lmpi_plans_free(k->plans);
-	free(k);
-}
-
-static bool
-attach_coll(struct lmpi_comm *comm)
-{
-	struct lmpi_comm_coll *k = calloc(1, sizeof(*k));
-
-	if (k == NULL)
-		return false;
-	k->attached.drop = drop_coll;
-	comm->slot[LMPI_COMM_COLL] = &k->attached;
-	return true;
-}
-
 struct lmpi_coll *
 lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 {
 	struct lmpi_owned *o;
 	struct lmpi_coll *c;
 
-	if (comm->slot[LMPI_COMM_COLL] == NULL && !attach_coll(comm))
+	if (!lmpi_coll_attach(comm) || (comm->local != NULL && !lmpi_coll_attach(comm->local)))
 		return NULL;
 	o = owned_new(CHUNK);
 	if (o == NULL)
@@ -123,8 +100,8 @@ lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 	c->args.rank = (uint32_t)comm->rank;
 	c->args.size = (uint32_t)comm->size;
 	c->args.elem = 1;
-	c->args.cluster_of = comm->cluster_of;
-	c->args.near = comm->near;
+	c->args.cluster_of = lmpi_comm_coll(comm)->cluster_of;
+	c->args.near = lmpi_comm_coll(comm)->near;
 	c->args.piece = lmpi_world.piece;
 	c->args.remote = comm->remote ? (uint32_t)comm->remote->size : 0;
 	return c;
@@ -405,9 +382,9 @@ lmpi_coll_lose(void)
 }
 
 static int
-next_tag(struct lmpi_comm *comm)
+next_tag(const struct lmpi_comm *comm)
 {
-	return LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & (LMPI_COLL_TAGS - 1));
+	return LMPI_COLL_TAG_FIRST + (int)(lmpi_comm_coll(comm)->seq++ & (LMPI_COLL_TAGS - 1));
 }
 
 /* In the order of the calls, which is the same everywhere; persistent operations are

@@ -75,8 +75,8 @@ lmpi_impi_choose(struct lmpi_coll *c, enum lmpi_coll_how how)
 	bool has_form = how == LMPI_COLL_BLOCKING && !c->not_impi && c->args.op != COLL_EXSCAN;
 	bool told = lmpi_world.clients != NULL;
 
-	if (comm->foreign < 0 &&
-	    (comm->cluster_of == NULL || comm->remote != NULL || !has_form || !forced()))
+	if (comm->foreign < 0 && (lmpi_comm_coll(comm)->cluster_of == NULL ||
+				  comm->remote != NULL || !has_form || !forced()))
 		return MPI_SUCCESS;
 	if (!has_form)
 		return lmpi_impi_refuse(comm);

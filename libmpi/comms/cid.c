@@ -109,14 +109,23 @@ block_of(const struct lmpi_comm *comm)
 	return foreign ? 1 : BLOCK;
 }
 
+/* Of a communicator: ids agreed on already for what is made of it. */
+struct cids {
+	struct lmpi_attached attached;
+	uint32_t left;
+	uint64_t next;
+};
+
 bool
 lmpi_cid_left(struct lmpi_comm *comm, uint64_t *cid)
 {
-	if (comm->cids_left == 0)
+	struct cids *c = (struct cids *)(void *)comm->slot[LMPI_COMM_CIDS];
+
+	if (c == NULL || c->left == 0)
 		return false;
-	comm->cids_left--;
-	*cid = comm->cid_next;
-	comm->cid_next += 2;
+	c->left--;
+	*cid = c->next;
+	c->next += 2;
 	return true;
 }
 
@@ -130,12 +139,17 @@ int
 lmpi_cid_take_for(struct lmpi_comm *comm, uint64_t max, uint64_t *cid)
 {
 	uint64_t pairs = pairs_above(max, block_of(comm));
+	struct cids *c = (struct cids *)(void *)comm->slot[LMPI_COMM_CIDS];
 	int rc = take_cid(max, cid);
 
 	if (rc)
 		return rc;
-	comm->cids_left = (uint32_t)pairs - 1;
-	comm->cid_next = *cid + 2;
+	if (c == NULL)
+		c = (struct cids *)(void *)lmpi_comm_attach(comm, LMPI_COMM_CIDS, sizeof(*c), NULL);
+	if (c == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for context ids");
+	c->left = (uint32_t)pairs - 1;
+	c->next = *cid + 2;
 	if (cid_max < max + 2 * pairs)
 		cid_max = max + 2 * pairs;
 	return MPI_SUCCESS;

@@ -59,8 +59,8 @@ lmpi_comm_make_whole(struct lmpi_comm *c, void (*on_lost)(struct lmpi_comm *c, u
 			lmpi_void(c->cid);
 }
 
-static bool
-has_others(const struct lmpi_group *g)
+bool
+lmpi_group_mixed(const struct lmpi_group *g)
 {
 	for (int i = 0; g != NULL && i < g->size; i++)
 		if (g->world[i] >= lmpi_world.size)
@@ -72,7 +72,7 @@ bool
 lmpi_comm_mixed(const struct lmpi_comm *comm)
 {
 	return lmpi_world.slots > lmpi_world.size &&
-	       (has_others(comm->group) || has_others(comm->remote));
+	       (lmpi_group_mixed(comm->group) || lmpi_group_mixed(comm->remote));
 }
 
 bool
@@ -114,51 +114,6 @@ lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm)
 	if (rc == MPI_SUCCESS && (*comm)->remote != NULL)
 		return lmpi_error(MPI_ERR_COMM, "the communicator is an inter-communicator");
 	return rc;
-}
-
-/* Cluster of each rank, for hierarchical collectives; NULL if all are in one. */
-static uint32_t *
-clusters_of(const struct lmpi_group *g)
-{
-	uint32_t *of;
-	bool several = false;
-
-	/* Processes of other jobs do not know the clusters of this one. */
-	if (lmpi_world.nclients < 2 || has_others(g))
-		return NULL;
-	of = malloc((size_t)(g->size + 1) * sizeof(*of));
-	for (int i = 0; of != NULL && i < g->size; i++) {
-		of[i] = lmpi_world.proc[g->world[i]].client;
-		several |= of[i] != of[0];
-	}
-	if (!several) {
-		free(of);
-		return NULL;
-	}
-	return of;
-}
-
-/* Clusters if there are several, else nodes; all processes of the group find the same. */
-static void
-find_near(struct lmpi_comm *c)
-{
-	uint32_t n = (uint32_t)c->group->size;
-	uint32_t *key = malloc((2 * (size_t)n + 1) * sizeof(*key)), *number;
-	/* What not all processes know must not matter. */
-	bool known = key != NULL && !(lmpi_world.hides_nodes && has_others(c->group));
-
-	for (uint32_t i = 0; known && i < n; i++) {
-		const struct lmpi_proc *x = &lmpi_world.proc[c->group->world[i]];
-
-		key[i] = c->cluster_of != NULL ? x->client : x->node_first;
-		known = key[i] < lmpi_world.slots; /* a launcher may not say */
-	}
-	number = known ? malloc(((size_t)n + 1) * sizeof(*number)) : NULL;
-	if (number != NULL)
-		c->near = coll_locality_of(key, n, number, key + n);
-	if (c->near.of == NULL)
-		free(number);
-	free(key);
 }
 
 int
@@ -205,8 +160,6 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 	c->rank = group->rank;
 	c->size = group->size;
 	c->errhandler = parent ? parent->errhandler : MPI_ERRORS_ARE_FATAL;
-	c->cluster_of = clusters_of(group);
-	find_near(c);
 	c->foreign = lmpi_group_foreign(group);
 	c->lost = lmpi_group_lost(group);
 	lmpi_errhandler_ref(c->errhandler);
@@ -219,14 +172,38 @@ lmpi_comm_ref(struct lmpi_comm *comm)
 	comm->obj.refs++;
 }
 
+struct lmpi_attached *
+lmpi_comm_attach(struct lmpi_comm *c, enum lmpi_comm_slot slot, size_t size,
+		 void (*drop)(struct lmpi_attached *a, const struct lmpi_comm *comm))
+{
+	struct lmpi_attached *a = calloc(1, size);
+
+	if (a != NULL)
+		a->drop = drop;
+	c->slot[slot] = a;
+	return a;
+}
+
+static void
+drop_slots(struct lmpi_comm *c)
+{
+	for (int i = 0; i < LMPI_COMM_SLOTS; i++) {
+		struct lmpi_attached *a = c->slot[i];
+
+		if (a != NULL && a->drop != NULL)
+			a->drop(a, c);
+		else
+			free(a);
+		c->slot[i] = NULL;
+	}
+}
+
 void
 lmpi_comm_unref(struct lmpi_comm *comm)
 {
 	if (--comm->obj.refs > 0)
 		return;
-	for (int i = 0; i < LMPI_COMM_SLOTS; i++)
-		if (comm->slot[i] != NULL)
-			comm->slot[i]->drop(comm->slot[i], comm);
+	drop_slots(comm);
 	lmpi_group_unref(comm->group);
 	lmpi_group_unref(comm->remote);
 	if (comm->local != NULL)
@@ -235,8 +212,6 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	if (comm->info != NULL)
 		lmpi_info_delete(comm->info);
 	lmpi_topology_free(comm->topo);
-	free(comm->cluster_of);
-	free((void *)(uintptr_t)comm->near.of);
 	*comm->list_at = comm->list_next;
 	if (comm->list_next != NULL)
 		comm->list_next->list_at = comm->list_at;
@@ -289,16 +264,6 @@ lmpi_comm_init(void)
 	return MPI_SUCCESS;
 }
 
-static void
-drop_slots(struct lmpi_comm *c)
-{
-	for (int i = 0; i < LMPI_COMM_SLOTS; i++) {
-		if (c->slot[i] != NULL)
-			c->slot[i]->drop(c->slot[i], c);
-		c->slot[i] = NULL;
-	}
-}
-
 /* The world has other ranks now, or fewer: a cluster that shrinks. */
 static int
 change_ranks(struct lmpi_comm *c, uint32_t size)
@@ -318,8 +283,6 @@ change_ranks(struct lmpi_comm *c, uint32_t size)
 	c->group = g;
 	c->rank = g->rank;
 	c->size = g->size;
-	free(c->cluster_of);
-	c->cluster_of = clusters_of(g);
 	return MPI_SUCCESS;
 }
 
@@ -341,11 +304,6 @@ lmpi_comm_renew(void)
 			lmpi_void(c->local->cid);
 	}
 	drop_slots(w);
-	w->coll_seq = 0;
-	w->cids_left = 0;
-	free((void *)(uintptr_t)w->near.of);
-	w->near = (struct coll_locality){0};
-	find_near(w);
 	return MPI_SUCCESS;
 }
 

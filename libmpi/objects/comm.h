@@ -16,8 +16,6 @@
 #include "engine.h"
 #include "object.h"
 
-#include "coll/schedule.h"
-
 /* Context ids: IMPI reference 6.  Agreed ones stay below LMPI_CID_MAX; MPI_COMM_SELF,
  * which never appears on the wire, lies above. */
 #define LMPI_CID_MAX   UINT64_C(18446744073709551600)
@@ -53,10 +51,11 @@ struct lmpi_comm;
 /* What other rooms hang on a communicator, at the beginning of a struct of theirs: NULL until they
  * do, and dropped with the communicator, whose group and id are still there then. */
 struct lmpi_attached {
-	void (*drop)(struct lmpi_attached *a, const struct lmpi_comm *comm); /* frees it */
+	void (*drop)(struct lmpi_attached *a, const struct lmpi_comm *comm); /* NULL: free() */
 };
 enum lmpi_comm_slot {
 	LMPI_COMM_COLL, /* coll/coll.h */
+	LMPI_COMM_CIDS, /* comms/cid.c */
 	LMPI_COMM_PART, /* calls/partitioned.c */
 	LMPI_COMM_IMPI, /* calls/impi_attr.c */
 	LMPI_COMM_SLOTS
@@ -70,9 +69,6 @@ struct lmpi_comm {
 	struct lmpi_group *remote; /* inter-communicator: the other side, else NULL */
 	struct lmpi_comm *local;   /* inter-communicator: my side as an intra-communicator */
 	int rank, size;		   /* in group */
-	uint32_t coll_seq;	   /* collective calls so far: makes their tags */
-	uint32_t cids_left;	   /* agreed on already for what is made of it, from cid_next */
-	uint64_t cid_next;
 	bool user_freed;
 	bool whole; /* lmpi_comm_make_whole() */
 	void (*on_lost)(struct lmpi_comm *c, uint32_t world);
@@ -84,8 +80,6 @@ struct lmpi_comm {
 	struct lmpi_topology *topo;
 	struct lmpi_info *info; /* hints, or NULL */
 	struct lmpi_bsend *bsend;
-	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
-	struct coll_locality near;
 	int foreign; /* lowest client among the members that is another MPI, -1: none */
 	struct lmpi_attached *slot[LMPI_COMM_SLOTS];
 	char name[MPI_MAX_OBJECT_NAME];
@@ -134,6 +128,10 @@ void lmpi_comm_make_whole(struct lmpi_comm *c,
 			  void (*on_lost)(struct lmpi_comm *c, uint32_t world));
 /* The process of that world rank has failed; once for each. */
 void lmpi_comm_lose(uint32_t world);
+/* A slot that is empty gets size bytes, zero but for drop.  NULL: no memory. */
+struct lmpi_attached *lmpi_comm_attach(struct lmpi_comm *c, enum lmpi_comm_slot slot, size_t size,
+				       void (*drop)(struct lmpi_attached *a,
+						    const struct lmpi_comm *comm));
 /* A new communicator that takes over the reference to group; the error handler
  * is the one of parent.  NULL: out of memory (group is still the caller's). */
 struct lmpi_comm *lmpi_comm_new(struct lmpi_group *group, uint64_t cid,
@@ -152,6 +150,8 @@ MPI_Group lmpi_group_handle(struct lmpi_group *group);
 int lmpi_group_compare(const struct lmpi_group *a, const struct lmpi_group *b);
 /* Rank of a world rank in the group, or MPI_UNDEFINED. */
 int lmpi_group_rank_of(const struct lmpi_group *group, uint32_t world);
+/* Has it processes of other jobs?  NULL: no. */
+bool lmpi_group_mixed(const struct lmpi_group *group);
 /* How many of it have failed. */
 int lmpi_group_lost(const struct lmpi_group *group);
 /* The lowest client with members in the group that is another MPI, -1: none. */
