@@ -58,7 +58,11 @@ static const struct rd_rpc_param set_params[] = {
 			   .help = "as drain_ms of the configuration"},
 };
 static const struct rd_rpc_param leg_params[] = {
-	{.name = "leg", .type = RD_RPC_WORD, .words = "private|global", .required = true, .help = "of that leg"},
+	{.name = "leg",
+	 .type = RD_RPC_WORD,
+	 .words = "private|global",
+	 .required = true,
+	 .help = "of that leg"},
 };
 static const struct rd_rpc_param capture_params[] = {
 	[RD_P_LEG] = {.name = "leg",

@@ -61,7 +61,8 @@ rd_rpc_port_reset(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	if (rd_nics_reset(c->server->env.nics, leg))
 		rd_rpc_result(&c->conn, json_pack("{s:s}", "leg", rd_leg_names[leg]));
 	else
-		rd_rpc_error(&c->conn, RD_RPC_STATE, "the %s leg is being reset", rd_leg_names[leg]);
+		rd_rpc_error(&c->conn, RD_RPC_STATE, "the %s leg is being reset",
+			     rd_leg_names[leg]);
 }
 
 void

@@ -91,8 +91,8 @@ int rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, siz
 /* Stop, close, detach; accepts a port that was never opened. */
 void rd_port_close(struct rd_port *p);
 
-/* Its driver says that it has to be reset (a VF whose PF was), or it hangs: a PCI device is reset and
- * set up anew, any other one and one that takes no reset is closed and opened again.  c: of
+/* Its driver says that it has to be reset (a VF whose PF was), or it hangs: a PCI device is reset
+ * and set up anew, any other one and one that takes no reset is closed and opened again.  c: of
  * rd_port_open().  Nobody may use the port meanwhile, and it may take seconds.  All of *p may be
  * another then, its id, too.  On an error it is closed; a further call opens it. */
 int rd_port_reset(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max);
