@@ -224,6 +224,9 @@ int lmpi_join_fd(void);
 void lmpi_join_fini(void);
 
 /* --- control.c */
+/* Before it starts: the end of process pid of this node, which is rank world, is to be noticed, so
+ * that the job outlives it.  Up to 256 of them. */
+void lmpi_control_watch(uint32_t world, int pid);
 int lmpi_control_start(void);
 /* From any thread, PMIx callbacks included: end the job with that text. */
 void lmpi_control_report(const char *text, uint32_t rank);

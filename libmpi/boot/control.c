@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that sleeps until the server channel closes or the launcher reports
- * a death: a rank that computes learns of it too. */
+/* A thread that sleeps until the server channel closes, the launcher reports a death, or the kernel
+ * says that a process of this node has ended: a rank that computes learns of it too. */
 #include "boot.h"
 
 #include "transports.h"
@@ -9,11 +9,23 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Each takes a descriptor; of more the launcher tells, or their paths. */
+#define NEAR_MAX 256u
+
+/* Processes of this node whose end is watched: descriptors of pidfd_open(). */
+static struct {
+	uint32_t n;
+	int fd[NEAR_MAX]; /* -1: it has ended */
+	uint32_t world[NEAR_MAX];
+} near;
 
 static struct {
 	int wake;
@@ -84,22 +96,50 @@ channel_lost(bool closed, const char *why)
 				server, why);
 }
 
+void
+lmpi_control_watch(uint32_t world, int pid)
+{
+	int fd = near.n < NEAR_MAX ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	if (fd < 0) /* an old kernel, or no descriptor left */
+		return;
+	near.fd[near.n] = fd;
+	near.world[near.n++] = world;
+}
+
+static void
+note_ended(const struct pollfd *fd)
+{
+	for (uint32_t i = 0; i < near.n; i++) {
+		if (!fd[i].revents || near.fd[i] < 0)
+			continue;
+		close(near.fd[i]);
+		near.fd[i] = -1;
+		if (lmpi_outlive)
+			lmpi_outlive(near.world[i]);
+	}
+}
+
 static void *
 watch_control(void *arg)
 {
+	struct pollfd fd[2 + NEAR_MAX];
 	int channel = lmpi_join_fd();
 	char why[128];
 
 	(void)arg;
 	while (!atomic_load(&g.stop)) {
-		struct pollfd fd[2] = {{.fd = g.wake, .events = POLLIN},
-				       {.fd = channel, .events = POLLIN}};
-		if (poll(fd, channel >= 0 ? 2 : 1, -1) < 0)
+		fd[0] = (struct pollfd){.fd = g.wake, .events = POLLIN};
+		fd[1] = (struct pollfd){.fd = channel, .events = POLLIN}; /* -1: not looked at */
+		for (uint32_t i = 0; i < near.n; i++)
+			fd[2 + i] = (struct pollfd){.fd = near.fd[i], .events = POLLIN};
+		if (poll(fd, 2 + near.n, -1) < 0)
 			continue;
 		if (atomic_load(&g.stop))
 			break;
 		if (atomic_load(&g.reported) == 2)
 			lmpi_fail_async("%s", g.text);
+		note_ended(fd + 2);
 		if (channel >= 0 && fd[1].revents && channel_closed(channel, why, sizeof why)) {
 			channel_lost(!strcmp(why, "closed"), why);
 			channel = -1;
@@ -161,4 +201,8 @@ lmpi_control_stop(void)
 	if (g.wake >= 0)
 		close(g.wake);
 	g.wake = -1;
+	for (uint32_t i = 0; i < near.n; i++)
+		if (near.fd[i] >= 0)
+			close(near.fd[i]);
+	near.n = 0;
 }

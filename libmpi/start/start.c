@@ -660,6 +660,17 @@ start_engine(struct start *s)
 	return err;
 }
 
+/* Those whose memory is mapped here: their pid means the same process to all. */
+static void
+watch_neighbours(const struct start *s)
+{
+	for (uint32_t i = 0; i < s->boot.node_size; i++) {
+		uint32_t peer = s->boot.node_peer[i], r = lmpi_world.client_first + peer;
+		if (lmpi_world.proc[r].reach == LMPI_REACH_SHM)
+			lmpi_control_watch(r, s->contact[peer].shm_pid);
+	}
+}
+
 static int
 open_engine(bool *launched)
 {
@@ -677,6 +688,8 @@ open_engine(bool *launched)
 	}
 	if (!err) {
 		lmpi_epoch_inside(true);
+		if (lmpi_survives() && !lmpi_sp())
+			watch_neighbours(&s);
 		if (s.server || (s.boot.launched && !lmpi_sp()))
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
