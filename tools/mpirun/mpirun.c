@@ -105,6 +105,8 @@ mpirun_become(const struct mpirun_options *o, const char *path)
 		if (o->keep_going) {
 			argv[n++] = (char *)(uintptr_t) "--kill-on-bad-exit=0";
 			argv[n++] = (char *)(uintptr_t) "--no-kill"; /* a node may fail, too */
+			mpirun_say("--keep-going: Slurm's PMIx plugin ends the step with the first "
+				   "rank that dies; fix: on one node say --launcher local");
 		}
 		if (o->timeout_s > 0) {
 			snprintf(limit, sizeof limit, "--time=%.0f", ceil(o->timeout_s / 60));
