@@ -483,12 +483,14 @@ main(int argc, char **argv)
 	join(check_rank);
 	names();
 	if (getenv("PMIX_RANK") != NULL) {
-		if (getenv("DYN_UNIVERSE") != NULL)
+		/* Of a bounded universe those that have disconnected still take their part. */
+		if (getenv("DYN_UNIVERSE") != NULL) {
 			full_universe();
-		else
+		} else {
 			spawn();
+			spawns_that_end();
+		}
 		wrong_spawns();
-		spawns_that_end();
 	}
 	serve_client(check_rank);
 	return finish();
