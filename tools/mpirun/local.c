@@ -54,7 +54,8 @@ static struct {
 	int first_bad;	   /* the first status of one that did not */
 	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
 	double deadline_s; /* of the grace, or of the job; 0: none */
-	double given_up_s; /* of the grace of those that are given up; 0: none */
+	double given_up_s; /* when those that are given up get this signal; 0: never */
+	int given_up_signal;
 	double begun_s;
 	char folder[64];
 } g;
@@ -253,7 +254,8 @@ leaves_unmet(uint32_t r)
 	return g.rank[r].job != 0 && (g.rank[r].given_up || !mpirun_pmix_met(r));
 }
 
-/* The first one takes the others of its job with it; the last one's end is told to who asked. */
+/* The first one takes the others of its job with it; the last one's end is told to who asked.  They
+ * get time to shake hands: PMIx's server (4.2) may stop for ever over one that ends meanwhile. */
 static void
 give_job_up(uint32_t r)
 {
@@ -265,8 +267,6 @@ give_job_up(uint32_t r)
 		if (g.rank[k].job != g.rank[r].job)
 			continue;
 		left += g.rank[k].pid != 0;
-		if (begins && g.rank[k].pid)
-			kill(g.rank[k].pid, SIGTERM);
 		g.rank[k].given_up = true;
 		if (g.rank[k].pid == 0 && g.rank[k].over_s < g.rank[first].over_s)
 			first = k;
@@ -276,6 +276,7 @@ give_job_up(uint32_t r)
 		mpirun_say("%s %s before its job had met who started it; the job is given up",
 			   name_rank(r), how);
 		g.given_up_s = now_s() + GRACE_S;
+		g.given_up_signal = SIGTERM;
 	}
 	if (left == 0) {
 		snprintf(text, sizeof text, "%s %s", name_rank(first), how);
@@ -290,8 +291,9 @@ kill_given_up(void)
 {
 	for (uint32_t k = 0; k < g.nranks; k++)
 		if (g.rank[k].given_up && g.rank[k].pid)
-			kill(g.rank[k].pid, SIGKILL);
-	g.given_up_s = 0;
+			kill(g.rank[k].pid, g.given_up_signal);
+	g.given_up_s = g.given_up_signal == SIGTERM ? now_s() + GRACE_S : 0;
+	g.given_up_signal = SIGKILL;
 }
 
 /* The others go on without it, however it ended. */
