@@ -66,6 +66,14 @@ take_special(struct lmpi_p2p *a, const char *what, int rank, int special, int ta
 	return LMPI_P2P_SPECIAL;
 }
 
+/* Nothing is sent, and yet it is a call on a communicator that is no good any more. */
+static __attribute__((cold, noinline)) int
+check_null_peer(const struct lmpi_comm *c)
+{
+	return lmpi_revoked(c->cid) ? lmpi_error(LMPI_ERR_REVOKED, "the communicator was revoked")
+				    : MPI_SUCCESS;
+}
+
 static inline __attribute__((always_inline)) int
 take_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
 	       int dest, int tag, MPI_Comm comm)
@@ -74,9 +82,14 @@ take_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatyp
 
 	if (rc)
 		return rc;
-	if ((dest < 0 || dest >= lmpi_comm_peers(a->comm)) && dest != MPI_PROC_NULL)
-		return dest == MPISP_CLUSTER_OUT ? LMPI_P2P_SPECIAL
-						 : bad_rank("dest", dest, a->comm);
+	if (dest < 0 || dest >= lmpi_comm_peers(a->comm)) {
+		if (dest != MPI_PROC_NULL)
+			return dest == MPISP_CLUSTER_OUT ? LMPI_P2P_SPECIAL
+							 : bad_rank("dest", dest, a->comm);
+		rc = check_null_peer(a->comm);
+		if (rc)
+			return rc;
+	}
 	if (tag < 0 || tag > lmpi_world.tag_ub)
 		return bad_tag(tag, false);
 	a->peer = dest;
@@ -109,9 +122,13 @@ take_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
 
 	if (rc)
 		return rc;
-	if ((source < 0 || source >= lmpi_comm_peers(a->comm)) && source != MPI_PROC_NULL &&
-	    source != MPI_ANY_SOURCE)
-		return take_special(a, "source", source, MPISP_CLUSTER_IN, tag);
+	if ((source < 0 || source >= lmpi_comm_peers(a->comm)) && source != MPI_ANY_SOURCE) {
+		if (source != MPI_PROC_NULL)
+			return take_special(a, "source", source, MPISP_CLUSTER_IN, tag);
+		rc = check_null_peer(a->comm);
+		if (rc)
+			return rc;
+	}
 	if ((tag < 0 || tag > lmpi_world.tag_ub) && tag != MPI_ANY_TAG)
 		return bad_tag(tag, true);
 	a->peer = source;

@@ -99,6 +99,8 @@ revoking(void)
 	WANT(MPIX_ERR_REVOKED, MPI_Send(&x, 1, MPI_INT, to, 1, comm));
 	WANT(MPIX_ERR_REVOKED, MPI_Recv(&x, 1, MPI_INT, to, 1, comm, MPI_STATUS_IGNORE));
 	WANT(MPIX_ERR_REVOKED, MPI_Probe(to, 1, comm, MPI_STATUS_IGNORE));
+	WANT(MPIX_ERR_REVOKED, MPI_Send(&x, 1, MPI_INT, MPI_PROC_NULL, 1, comm));
+	WANT(MPIX_ERR_REVOKED, MPI_Recv(&x, 1, MPI_INT, MPI_PROC_NULL, 1, comm, MPI_STATUS_IGNORE));
 	WANT(MPIX_ERR_REVOKED, MPI_Barrier(comm));
 	MPI_Comm_is_revoked(comm, &flag);
 	CHECK(flag);
