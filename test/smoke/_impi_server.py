@@ -525,7 +525,7 @@ def signals_of_a_launcher():
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/mpirun", "w") as f:
             f.write("#!/bin/bash\ntrap 'echo TERM' TERM\ntrap 'echo USR1; exit 9' USR1\n"
-                    "echo $$\nwhile :; do read -t 0.1 <> <(:); done\n")
+                    "exec {s}<> <(:)\necho $$\nwhile :; do read -t 0.1 -u $s; done\n")
         os.chmod(f"{d}/mpirun", 0o755)
 
         def begin():
@@ -703,7 +703,10 @@ def impirun():
                 f.write('#!/bin/sh\necho "$0 $IMPI_CLIENT $IMPI_SERVER $IMPI_AUTH_KEY|$*"\n'
                         "exit 7\n")
             os.chmod(f"{d}/{name}", 0o755)
-            r = run("-client", "3", "h:99", "-n", "4", "./app", "a b")
+            words = ("-client", "3", "h:99", "-n", "4", "./app", "a b")
+            if name == "srun":  # outside of an allocation it is the last one
+                assert run(*words).stdout.startswith(f"{d}/prterun "), name
+            r = run(*words, SLURM_JOB_ID="1")
             assert r.returncode == 7, r  # the launcher's own status
             who, _, args = r.stdout.strip().partition("|")
             assert who == f"{d}/{name} 3 h:99 77", r

@@ -73,7 +73,8 @@ SlurmdLogFile=$W/slurmd.log
 NodeName=$host NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES State=UP
 CONF
-export SLURM_CONF=$W/slurm.conf PMIX_MCA_gds=hash
+# Folders of steps are called by numbers, which begin anew here: not in /tmp, where others have theirs.
+export SLURM_CONF=$W/slurm.conf PMIX_MCA_gds=hash SLURM_PMIX_TMPDIR=$W/run
 daemon munged munged --force --foreground --key-file="$W/munge.key" --socket="$W/run/munge.socket" --pid-file="$W/run/munge.pid" \
 	--log-file="$W/munge.log" --seed-file="$W/munge.seed"
 daemon slurmctld slurmctld -D
