@@ -76,30 +76,10 @@ ask_kernel(const void *req, size_t len)
 
 #define TO_CREATE (NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL)
 
-/* An address besides the first, by netlink: an alias of the old interface would need a
- * longer name. */
+/* An address, by netlink: for a second one an alias of the old interface would need a longer name.
+ */
 static int
-add_address(unsigned index, uint32_t address)
-{
-	struct {
-		struct nlmsghdr hdr;
-		struct ifaddrmsg ifa;
-		struct rtattr attr;
-		uint32_t address;
-	} req = {
-		.hdr = {.nlmsg_len = sizeof req,
-			.nlmsg_type = RTM_NEWADDR,
-			.nlmsg_flags = TO_CREATE},
-		.ifa = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = index},
-		.attr = {.rta_len = RTA_LENGTH(4), .rta_type = IFA_LOCAL},
-		.address = htonl(address),
-	};
-	return ask_kernel(&req, sizeof req);
-}
-
-/* The relay answers for it on the wire: whether it is somebody else's is not asked here. */
-static int
-add_address6(unsigned index, const struct rd_conf_port *port)
+add_address(unsigned index, struct ifaddrmsg ifa, const void *address, size_t len)
 {
 	struct {
 		struct nlmsghdr hdr;
@@ -107,17 +87,32 @@ add_address6(unsigned index, const struct rd_conf_port *port)
 		struct rtattr attr;
 		uint8_t address[16];
 	} req = {
-		.hdr = {.nlmsg_len = sizeof req,
-			.nlmsg_type = RTM_NEWADDR,
-			.nlmsg_flags = TO_CREATE},
-		.ifa = {.ifa_family = AF_INET6,
-			.ifa_prefixlen = (uint8_t)port->prefix6_len,
-			.ifa_flags = IFA_F_NODAD,
-			.ifa_index = index},
-		.attr = {.rta_len = RTA_LENGTH(16), .rta_type = IFA_LOCAL},
+		.hdr = {.nlmsg_type = RTM_NEWADDR, .nlmsg_flags = TO_CREATE},
+		.ifa = ifa,
+		.attr = {.rta_len = (unsigned short)RTA_LENGTH(len), .rta_type = IFA_LOCAL},
 	};
-	memcpy(req.address, port->address6, sizeof req.address);
-	return ask_kernel(&req, sizeof req);
+	req.hdr.nlmsg_len = (uint32_t)(sizeof req - sizeof req.address + len);
+	req.ifa.ifa_index = index;
+	memcpy(req.address, address, len);
+	return ask_kernel(&req, req.hdr.nlmsg_len);
+}
+
+static int
+add_address4(unsigned index, uint32_t address)
+{
+	uint32_t ip = htonl(address);
+	struct ifaddrmsg ifa = {.ifa_family = AF_INET, .ifa_prefixlen = 32};
+	return add_address(index, ifa, &ip, sizeof ip);
+}
+
+/* The relay answers for it on the wire: whether it is somebody else's is not asked here. */
+static int
+add_address6(unsigned index, const struct rd_conf_port *port)
+{
+	struct ifaddrmsg ifa = {.ifa_family = AF_INET6,
+				.ifa_prefixlen = (uint8_t)port->prefix6_len,
+				.ifa_flags = IFA_F_NODAD};
+	return add_address(index, ifa, port->address6, sizeof port->address6);
 }
 
 static int
@@ -182,7 +177,7 @@ add_tap_gates(const struct rd_conf *conf, int leg, const char *name, char *err, 
 {
 	uint32_t more[RD_GATES_MAX], n = rd_conf_leg_more(conf, leg, more);
 	for (uint32_t i = 0; i < n; i++) {
-		int e = add_address(if_nametoindex(name), more[i]);
+		int e = add_address4(if_nametoindex(name), more[i]);
 		char a[RD_IPV4_TEXT];
 		if (e == 0)
 			continue;
