@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -119,6 +120,8 @@ follow_view(uint64_t now_ns)
 
 /* ---- the loop ---- */
 
+#define PARTS_NS (20 * BASE_MS_NS)
+
 static int signals = -1;
 
 static void
@@ -155,6 +158,23 @@ net_expiry_ns(uint64_t now_ns)
 	return ms < 0 ? BASE_NEVER_NS : now_ns + (unsigned)ms * BASE_MS_NS;
 }
 
+/* The kernel refuses to look at more descriptors than the process may open, and a limit may be
+ * lowered while they are open.  They are looked at in parts then, a few times in a second. */
+static void
+poll_parts(struct pollfd *fd, nfds_t n, uint64_t left_ns)
+{
+	struct rlimit may;
+	nfds_t part = getrlimit(RLIMIT_NOFILE, &may) == 0 ? may.rlim_cur : 0;
+	int ms = (int)(base_min_ns(left_ns, PARTS_NS) / BASE_MS_NS);
+
+	for (nfds_t i = 0, some; i < n; i += some, ms = 0) {
+		some = part && part < n - i ? part : n - i;
+		if (poll(fd + i, some, ms) < 0)
+			for (nfds_t k = i; k < i + some; k++)
+				fd[k].revents = 0;
+	}
+}
+
 static void
 sleep_daemon(struct pollfd *fd, nfds_t n, uint64_t until_ns)
 {
@@ -162,9 +182,12 @@ sleep_daemon(struct pollfd *fd, nfds_t n, uint64_t until_ns)
 	struct timespec ts = {.tv_sec = (time_t)(left / BASE_S_NS),
 			      .tv_nsec = (long)(left % BASE_S_NS)};
 
-	if (ppoll(fd, n, until_ns == BASE_NEVER_NS ? NULL : &ts, NULL) < 0)
-		for (nfds_t i = 0; i < n; i++)
-			fd[i].revents = 0;
+	if (ppoll(fd, n, until_ns == BASE_NEVER_NS ? NULL : &ts, NULL) >= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++)
+		fd[i].revents = 0;
+	if (errno == EINVAL)
+		poll_parts(fd, n, left);
 }
 
 static void
