@@ -14,6 +14,7 @@ struct lmpi_later {
 	struct lmpi_job job;
 	uint64_t turn; /* of the last bulk put before it */
 	bool ready;
+	bool lost; /* who sent it has failed before its bulk data came */
 	void *bulk;
 	_Alignas(16) char copy[];
 };
@@ -31,7 +32,8 @@ struct lmpi_filling {
 	struct lmpi_filling *prev, *next;
 	uint64_t turn;
 	struct lmpi_job job;
-	void *temp; /* packed, to be stored then; NULL: it goes to the window by itself */
+	void *temp;   /* packed, to be stored then; NULL: it goes to the window by itself */
+	bool outside; /* of the window: no byte of it is taken */
 	_Alignas(16) char copy[];
 };
 
@@ -77,7 +79,45 @@ origin_of(const struct lmpi_job *j)
 	return &j->x->origin[j->origin];
 }
 
+/* ---- bulk data */
+
+static void
+post_bulk(const struct lmpi_job *j, struct lmpi_req *req, void *into, uint64_t cap)
+{
+	j->x->coming++;
+	j->x->ops->receive(j->x, req, into, cap, j->origin, j->p.data_tag);
+}
+
+/* What was announced has come.  False: its sender has failed.  Whoever sends less or more than it
+ * has announced would have the rest taken from memory that holds something else. */
+static bool
+has_come(const struct lmpi_job *j, const struct lmpi_req *req, int error)
+{
+	j->x->coming--;
+	if (req->error == LMPI_ERR_PROC_FAILED)
+		return false;
+	if (req->error != error || req->bytes != j->p.bytes)
+		j->x->ops->malformed();
+	return true;
+}
+
 /* ---- the order of what must keep it */
+
+/* Only what was granted to it: the lock may be somebody else's. */
+static void
+return_granted(const struct lmpi_job *j)
+{
+	struct lmpi_origin *o = origin_of(j);
+	bool exclusive = j->p.flags & RMA_EXCLUSIVE;
+
+	if (exclusive ? !o->exclusive : o->shared == 0)
+		j->x->ops->malformed();
+	if (exclusive)
+		o->exclusive = false;
+	else
+		o->shared--;
+	lmpi_exposed_return(j->x, exclusive);
+}
 
 static void
 execute_job(const struct lmpi_job *j)
@@ -100,7 +140,7 @@ execute_job(const struct lmpi_job *j)
 		j->x->ops->note(j->x, j->origin, RMA_ACK, rc);
 		break;
 	case RMA_UNLOCK:
-		lmpi_exposed_return(j->x, j->p.flags & RMA_EXCLUSIVE);
+		return_granted(j);
 		break;
 	case RMA_COMPLETE:
 		o->completed++;
@@ -128,7 +168,8 @@ drain_later(struct lmpi_origin *o)
 		o->later_first = l->next;
 		if (l->next == NULL)
 			o->later_last = NULL;
-		execute_job(&l->job);
+		if (!l->lost)
+			execute_job(&l->job);
 		give_bulk(x, l->bulk, l->job.p.bytes);
 		give_room(x, l);
 	}
@@ -139,6 +180,7 @@ end_bulk(struct lmpi_req *req)
 {
 	struct lmpi_later *l = (struct lmpi_later *)(void *)req;
 
+	l->lost = !has_come(&l->job, req, LMPI_OK);
 	l->ready = true;
 	drain_later(origin_of(&l->job));
 }
@@ -179,7 +221,7 @@ queue_job(const struct lmpi_job *j)
 	l->job.data = l->bulk;
 	l->job.bytes = j->p.bytes;
 	l->req.on_done = end_bulk;
-	j->x->ops->receive(j->x, &l->req, l->bulk, j->p.bytes, j->origin, j->p.data_tag);
+	post_bulk(j, &l->req, l->bulk, j->p.bytes);
 }
 
 /* ---- puts */
@@ -191,8 +233,8 @@ end_filling(struct lmpi_req *req)
 	struct lmpi_origin *o = origin_of(&f->job);
 	const struct lmpi_exposed *x = f->job.x;
 
-	if (f->temp != NULL && !req->error)
-		(void)x->ops->put(&f->job, f->temp); /* that it is outside is known */
+	if (has_come(&f->job, req, f->outside ? LMPI_ERR_TRUNCATE : LMPI_OK) && f->temp != NULL)
+		(void)x->ops->put(&f->job, f->temp);
 	*(f->prev ? &f->prev->next : &o->filling_first) = f->next;
 	*(f->next ? &f->next->prev : &o->filling_last) = f->prev;
 	give_room(x, f->temp);
@@ -208,16 +250,17 @@ fill_put(const struct lmpi_job *j)
 	int rc = j->x->ops->place(j, &into);
 	struct lmpi_filling *f = take_room(j->x, sizeof(*f) + rma_padded(j->p.layout));
 
+	*f = (struct lmpi_filling){
+		.job = *j, .prev = o->filling_last, .turn = ++o->turn, .outside = rc != LMPI_OK};
+	copy_job(&f->job, f->copy);
 	if (rc)
 		o->fault = rc;
-	*f = (struct lmpi_filling){.job = *j, .prev = o->filling_last, .turn = ++o->turn};
-	copy_job(&f->job, f->copy);
-	if (into == NULL)
+	else if (into == NULL)
 		into = f->temp = take_room(j->x, j->p.bytes);
 	f->req.on_done = end_filling;
 	*(f->prev ? &f->prev->next : &o->filling_first) = f;
 	o->filling_last = f;
-	j->x->ops->receive(j->x, &f->req, into, j->p.bytes, j->origin, j->p.data_tag);
+	post_bulk(j, &f->req, into, rc ? 0 : j->p.bytes);
 }
 
 static void
@@ -309,6 +352,17 @@ do_kept(struct lmpi_exposed *x, int origin)
 	}
 }
 
+/* Data goes beside a packet only if it has none, and a result if it does not fit into its REPLY. */
+static bool
+are_tags_right(const struct lmpi_job *j)
+{
+	bool get = j->p.kind == RMA_GET || j->p.kind == RMA_GET_ACC;
+	bool take = j->p.kind == RMA_PUT || j->p.kind == RMA_ACC || j->p.kind == RMA_GET_ACC;
+
+	return (j->p.data_tag == 0 || (take && j->bytes == 0)) &&
+	       (j->p.reply_tag != 0) == (get && j->p.bytes > RMA_INLINE_MAX);
+}
+
 bool
 lmpi_job_read(struct lmpi_job *j, const void *data, uint64_t len)
 {
@@ -317,15 +371,14 @@ lmpi_job_read(struct lmpi_job *j, const void *data, uint64_t len)
 		return false;
 	memcpy(&j->p, data, sizeof(j->p));
 	len -= sizeof(j->p);
-	if (rma_padded(j->p.layout) > len || j->p.layout % sizeof(uint64_t) != 0 ||
+	if (j->p.kind == 0 || j->p.kind >= RMA_KINDS || j->p.bytes > INT64_MAX ||
+	    rma_padded(j->p.layout) > len || j->p.layout % sizeof(uint64_t) != 0 ||
 	    j->p.data_tag > INT32_MAX || j->p.reply_tag > INT32_MAX)
 		return false;
 	j->layout = (const char *)data + sizeof(j->p);
 	j->data = j->layout + rma_padded(j->p.layout);
 	j->bytes = len - rma_padded(j->p.layout);
-	return j->p.data_tag == 0 ||
-	       (j->bytes == 0 &&
-		(j->p.kind == RMA_PUT || j->p.kind == RMA_ACC || j->p.kind == RMA_GET_ACC));
+	return are_tags_right(j);
 }
 
 void
@@ -340,13 +393,19 @@ lmpi_exposed_arrive(const struct lmpi_job *j)
 /* ---- the lock */
 
 static void
-grant_lock(struct lmpi_exposed *x, int rank)
+grant_lock(struct lmpi_exposed *x, int rank, bool exclusive)
 {
+	struct lmpi_origin *o = &x->origin[rank];
+
 	if (rank == x->me) {
 		x->ops->granted(x);
 		return;
 	}
-	x->origin[rank].waits = false;
+	o->waits = false;
+	if (exclusive)
+		o->exclusive = true;
+	else
+		o->shared++;
 	x->ops->note(x, rank, RMA_GRANT, LMPI_OK);
 	do_kept(x, rank);
 }
@@ -360,16 +419,17 @@ lmpi_exposed_serve(struct lmpi_exposed *x)
 		return; /* what was kept gave the lock back: the loop below sees it */
 	x->serving = true;
 	while ((w = x->waiters) != NULL &&
-	       (lock_word_try(x->lock, w->exclusive, true) || x->ops->is_void(x))) {
-		int rank = w->rank;
+	       (lock_word_try(x->lock, w->exclusive && !LMPI_BUG(WIN_SHARED), true) ||
+		x->ops->is_void(x))) {
+		struct lmpi_waiter first = *w;
 
-		x->waiters = w->next;
-		if (w->next == NULL) {
+		x->waiters = first.next;
+		if (first.next == NULL) {
 			x->waiters_last = NULL;
 			lock_word_nobody_waits(x->lock);
 		}
 		give_room(x, w);
-		grant_lock(x, rank);
+		grant_lock(x, first.rank, first.exclusive);
 	}
 	x->serving = false;
 }
@@ -379,7 +439,7 @@ lmpi_exposed_ask(struct lmpi_exposed *x, int rank, bool exclusive)
 {
 	struct lmpi_waiter *w = take_room(x, sizeof(*w));
 
-	*w = (struct lmpi_waiter){NULL, rank, exclusive && !LMPI_BUG(WIN_SHARED)};
+	*w = (struct lmpi_waiter){NULL, rank, exclusive};
 	*(x->waiters_last ? &x->waiters_last->next : &x->waiters) = w;
 	x->waiters_last = w;
 	x->origin[rank].waits = rank != x->me;
@@ -396,11 +456,26 @@ lmpi_exposed_return(struct lmpi_exposed *x, bool exclusive)
 		lmpi_exposed_serve(x);
 }
 
+static void
+drop_kept(const struct lmpi_exposed *x, struct lmpi_origin *o)
+{
+	struct lmpi_kept *k;
+
+	while ((k = o->kept_first) != NULL) {
+		o->kept_first = k->next;
+		give_room(x, k);
+	}
+	o->kept_last = NULL;
+}
+
 void
 lmpi_exposed_drop(struct lmpi_exposed *x)
 {
+	if (x->coming > 0)
+		x->ops->malformed(); /* it would come into memory that is somebody else's then */
 	for (struct lmpi_waiter *w = x->waiters, *next; w != NULL; w = next) {
 		next = w->next; /* whoever still asks for a lock is at fault */
+		drop_kept(x, &x->origin[w->rank]);
 		give_room(x, w);
 	}
 	x->waiters = x->waiters_last = NULL;

@@ -18,7 +18,8 @@
 struct out {
 	struct lmpi_req req; /* first */
 	struct out *next;
-	struct rma_op *op; /* that waits for it, or NULL */
+	struct rma_op *op;     /* that waits for it, or NULL */
+	struct lmpi_win *from; /* whose memory it is, or NULL */
 	void *owned;
 	uint64_t room;
 	_Alignas(16) char data[];
@@ -192,6 +193,8 @@ out_gone(struct lmpi_req *req)
 
 	unsent -= (int64_t)o->room;
 	free(o->owned);
+	if (o->from != NULL)
+		o->from->leaving--;
 	if (o->room == SMALL && spares < SPARES_MAX) {
 		o->next = spare;
 		spare = o;
@@ -218,6 +221,7 @@ origin_out_new(uint64_t bytes)
 	memset(&o->req, 0, sizeof(o->req));
 	o->req.on_done = out_gone;
 	o->op = NULL;
+	o->from = NULL;
 	o->owned = NULL;
 	o->room = room;
 	unsent += (int64_t)room;
@@ -283,6 +287,10 @@ send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint
 
 	o->op = op;
 	o->owned = owned;
+	if (op == NULL && owned == NULL) {
+		o->from = win;
+		win->leaving++;
+	}
 	lmpi_isend(&o->req, data, bytes, rma_world(win, target), (int)lmpi_world.rank, (int)tag,
 		   LMPI_CID_BULK, LMPI_STANDARD);
 }
@@ -462,6 +470,19 @@ lmpi_rma_send_op(const struct rma_args *a)
 }
 
 /* ---- bounds */
+
+static bool
+has_left(void *arg)
+{
+	return ((const struct lmpi_win *)arg)->leaving == 0;
+}
+
+void
+lmpi_rma_settle(struct lmpi_win *win)
+{
+	if (!has_left(win))
+		lmpi_wait_for(has_left, win);
+}
 
 static bool
 little_enough(void *arg)

@@ -105,6 +105,8 @@ struct lmpi_win {
 	struct rma_peer *peer;	     /* [comm->size] */
 	struct rma_region *regions;
 	struct lmpi_exposed mine;
+	bool open;	  /* my part may be used: before, nobody knows where it is */
+	uint32_t leaving; /* results that the engine sends out of its memory */
 	/* epochs */
 	enum rma_fence fence;
 	int *start, starts; /* ranks; starts -1: no such epoch */
@@ -205,13 +207,17 @@ void lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, ui
 			int error);
 void lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
 			 const void *data, uint64_t bytes);
-/* The result of an operation, beside the packets; owned: to be freed when it has gone. */
+/* The result of an operation, beside the packets; owned: to be freed when it has gone, NULL: data
+ * lies in the window (lmpi_rma_settle()). */
 void lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
 			uint64_t bytes, void *owned);
 /* That process has died: operations that wait for its reply end with LMPI_ERR_PROC_FAILED. */
 void lmpi_rma_drop_target(const struct lmpi_win *win, int target);
 void lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p,
 		       const void *data, uint64_t bytes);
+/* Wait until no result is sent out of the window's memory any more, so that it may go: who asked
+ * may have all of it while the engine still waits to be told so. */
+void lmpi_rma_settle(struct lmpi_win *win);
 /* Wait until little enough is under way. */
 void lmpi_rma_throttle(void);
 

@@ -39,8 +39,6 @@ locate(const struct lmpi_job *j, struct rma_place *place, struct lmpi_type *type
 	uintptr_t base = 0;
 
 	*type = (struct lmpi_type){0};
-	if (hi < 0)
-		target_malformed();
 	if (j->p.layout > 0 &&
 	    !lmpi_rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
 				    j->p.layout / sizeof(uint64_t), (int64_t)j->p.count, &bytes,
@@ -196,6 +194,14 @@ perform_target(const struct lmpi_job *j)
 
 /* ---- what is for the origin here */
 
+/* An error that a part of a window tells: no other may come out of a call of the program's. */
+static void
+check_outcome(const struct rma_packet *p)
+{
+	if (p->error != MPI_SUCCESS && p->error != MPI_ERR_RMA_RANGE)
+		target_malformed();
+}
+
 static void
 hear_target(const struct lmpi_job *j)
 {
@@ -204,16 +210,20 @@ hear_target(const struct lmpi_job *j)
 
 	switch (j->p.kind) {
 	case RMA_REPLY:
+		check_outcome(&j->p);
 		lmpi_rma_on_reply(win, j->origin, &j->p, j->data, j->bytes);
 		break;
 	case RMA_ACK:
 		if (peer->acks == 0)
 			target_malformed();
 		peer->acks--;
+		check_outcome(&j->p);
 		if (j->p.error != 0)
 			peer->error = (int)j->p.error;
 		break;
 	case RMA_GRANT:
+		if (peer->held != RMA_ASKED)
+			target_malformed();
 		peer->held = RMA_HELD;
 		break;
 	default:
@@ -296,7 +306,7 @@ lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 	if (!lmpi_job_read(&j, data, len))
 		target_malformed();
 	win = lmpi_rma_win_of(j.p.win);
-	if (win == NULL || j.p.rank >= (uint32_t)win->comm->size ||
+	if (win == NULL || !win->open || j.p.rank >= (uint32_t)win->comm->size ||
 	    rma_world(win, (int)j.p.rank) != from_world)
 		target_malformed();
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)

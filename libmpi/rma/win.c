@@ -248,6 +248,7 @@ create_window(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
 	}
 	*out = win;
 	/* Nobody writes to my part before I have said where it is. */
+	win->open = true;
 	return lmpi_coll_barrier(win->comm);
 }
 
@@ -316,7 +317,7 @@ int
 impl_Win_free(MPI_Win *handle)
 {
 	struct lmpi_win *win;
-	int rc = lmpi_win_get(*handle, &win);
+	int rc = lmpi_win_get(*handle, &win), met;
 
 	if (rc)
 		return rc;
@@ -330,11 +331,12 @@ impl_Win_free(MPI_Win *handle)
 	for (int r = 0; r < win->comm->size; r++)
 		win->peer[r].dirty |= win->peer[r].loose;
 	rc = lmpi_rma_flush(win, -1);
-	if (rc == MPI_SUCCESS || rma_is_void(win))
-		rc = lmpi_comm_meet(win->comm);
+	/* Whatever became of my operations, those of others may still be coming. */
+	met = lmpi_comm_meet(win->comm);
+	lmpi_rma_settle(win);
 	lmpi_rma_win_destroy(win);
 	*handle = MPI_WIN_NULL;
-	return rc;
+	return met ? met : rc;
 }
 
 /* ---- dynamic memory */
@@ -387,6 +389,7 @@ impl_Win_detach(MPI_Win handle, const void *base)
 	for (at = &win->regions; (g = *at) != NULL; at = &g->next) {
 		if (g->base != (uintptr_t)base)
 			continue;
+		lmpi_rma_settle(win);
 		*at = g->next;
 		free(g);
 		return MPI_SUCCESS;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets of one-sided communication as a process of the job might send them: whatever they
  * say, nothing outside the window is touched.  A malformed one ends the job, here this
- * input.  The engine is the test's: what is sent disappears, bulk data comes as asked. */
+ * input.  The engine is the test's: what is sent disappears, bulk data comes whole, in part, longer
+ * than announced or not at all, because its sender has died. */
 #include <sanitizer/lsan_interface.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -188,30 +189,40 @@ open_window(int flavor, char *memory)
 	lmpi_group_ready(g);
 	if (lmpi_rma_win_new(lmpi_comm_new(g, CID, NULL), flavor, NULL, &win) != MPI_SUCCESS)
 		abort();
-	win->base = memory;
 	win->size = SIZE;
+	win->open = memory != NULL;
+	if (!win->open)
+		return; /* the part is still being made: its memory is nowhere yet */
+	win->base = memory;
 	win->peer[0].ctl = &win->own_ctl;
 	region = (struct rma_region){NULL, (uintptr_t)memory, SIZE};
 	win->regions = flavor == MPI_WIN_FLAVOR_DYNAMIC ? &region : NULL;
 }
 
+enum { COME = 1, PART = 2, LOST = 4, LONGER = 8 };
+
 /* Bulk data comes for whatever waits for it; what is sent is out. */
 static void
-settle(bool arrive)
+settle(int how)
 {
-	while (arrive && nreceives > 0) {
+	while ((how & COME) && nreceives > 0) {
 		struct lmpi_req *r = receives[--nreceives];
 
-		memset(r->buf, 7, r->cap);
-		r->bytes = r->cap;
+		r->bytes = how & PART ? r->cap / 2 : r->cap;
+		if (r->bytes > 0)
+			memset(r->buf, 7, r->bytes);
+		if (how & LOST)
+			r->error = LMPI_ERR_PROC_FAILED;
+		else if ((how & LONGER) || r->cap == 0)
+			r->error = LMPI_ERR_TRUNCATE;
 		finish(r);
 	}
 	while (nsends > 0)
 		finish(sends[--nsends]);
 }
 
-/* An input is a list of packets: 2 bytes of length, the packet; 1 byte that says whether
- * bulk data comes now. */
+/* An input is a list of packets: 2 bytes of length, 1 byte that says whether and how bulk data
+ * comes behind it, the packet. */
 static void
 play(const uint8_t *data, size_t size, const char *memory)
 {
@@ -219,7 +230,7 @@ play(const uint8_t *data, size_t size, const char *memory)
 
 	while (size > 3) {
 		size_t len = (size_t)(data[0] | data[1] << 8) % sizeof(packet);
-		bool arrive = data[2] & 1;
+		int how = data[2];
 		struct rma_packet p;
 
 		data += 3;
@@ -239,7 +250,9 @@ play(const uint8_t *data, size_t size, const char *memory)
 			memcpy(packet, &p, sizeof(p));
 		}
 		lmpi_rma_on_packet(1, packet, len);
-		settle(arrive);
+		settle(how);
+		if (win->peer[1].held != RMA_FREE)
+			abort(); /* a lock that nobody has asked for */
 	}
 }
 
@@ -260,13 +273,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	nreceives = nsends = 0;
 	open_window(size > 0 && data[0] & 1 ? MPI_WIN_FLAVOR_DYNAMIC : MPI_WIN_FLAVOR_CREATE,
-		    memory);
+		    size > 0 && data[0] & 2 ? NULL : memory);
 	if (setjmp(ended) == 0 && size > 1)
 		play(data + 1, size - 1, memory);
 	/* Nothing waits in a window that goes. */
 	while (nreceives + nsends > 0)
 		if (setjmp(ended) == 0)
-			settle(true);
+			settle(COME);
 	win->regions = NULL;
 	lmpi_rma_win_destroy(win);
 	free(memory);

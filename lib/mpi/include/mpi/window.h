@@ -18,7 +18,12 @@
  *	    then data; longer data goes beside it on LMPI_CID_BULK.  In the byte order of the host.
  * Memory   from memory.get(), which never fails, or does not return.
  * Threads  one at a time for one engine; the word may change at any time.
- * Errors   MPI error classes, to be told with the next answer; what is not a packet: malformed().
+ * Errors   MPI error classes, to be told with the next answer.  What no process of a window sends
+ *	    ends in malformed(): what is no packet, bulk data of another length than was
+ *	    announced, a lock given back that was not granted, a window that goes before the
+ *	    bulk data that was announced to it has come.
+ * Death    what an origin has announced and not sent ends with LMPI_ERR_PROC_FAILED, and is not
+ *	    done; what came whole is.
  */
 #ifndef MPI_WINDOW_H
 #define MPI_WINDOW_H
@@ -66,7 +71,7 @@ struct rma_packet {
 	uint64_t bytes;	    /* packed data at the target */
 	uint32_t layout;    /* bytes of layout that follow, 0: the data lies in one piece */
 	uint32_t data_tag;  /* of data that goes beside it, 0: the data follows the layout */
-	uint32_t reply_tag; /* of the result that is to go beside its REPLY, 0: in it */
+	uint32_t reply_tag; /* of a result beyond RMA_INLINE_MAX, beside its REPLY; 0: in it */
 	uint32_t reserved[3];
 };
 _Static_assert(sizeof(struct rma_packet) == 80, "goes over the wire");
@@ -121,6 +126,8 @@ struct lmpi_origin {
 	uint32_t completed; /* its MPI_Win_complete calls that no MPI_Win_wait has used */
 	int fault;	    /* of its operations, to be reported with the next answer */
 	bool waits;	    /* for the lock */
+	bool exclusive;	    /* it was granted, and has not given it back by a packet */
+	uint32_t shared;    /* likewise, so often */
 	uint64_t turn;	    /* of its last bulk put */
 	struct lmpi_filling *filling_first, *filling_last; /* bulk puts that are arriving */
 	struct lmpi_later *later_first, *later_last;
@@ -145,7 +152,8 @@ struct lmpi_exposed {
 	struct lmpi_origin *origin; /* [ranks] zero */
 
 	struct lmpi_waiter *waiters, *waiters_last;
-	bool serving; /* them */
+	bool serving;	 /* them */
+	uint32_t coming; /* receives of bulk data that are posted */
 };
 
 /* A message as a packet; its window, p.win, is to be found, and that p.rank is who sent it.
@@ -158,7 +166,7 @@ void lmpi_exposed_ask(struct lmpi_exposed *x, int rank, bool exclusive);
 void lmpi_exposed_return(struct lmpi_exposed *x, bool exclusive);
 /* Look whether who waits can have it. */
 void lmpi_exposed_serve(struct lmpi_exposed *x);
-/* Forget who waits. */
+/* The window goes: forget who waits. */
 void lmpi_exposed_drop(struct lmpi_exposed *x);
 
 #endif

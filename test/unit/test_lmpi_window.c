@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A part of a window whose origins do what they may not, or die: nothing is done with memory that
+ * was not sent, no lock goes that was not granted, nothing arrives where the window was. */
+#include "cmocka_all.h"
+
+#include "mpi/lock_word.h"
+#include "mpi/window.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+enum { ORIGIN = 1, OTHER = 2, RANKS = 3, BULK = 100000, SIZE = 4096 };
+
+static struct lmpi_exposed x;
+static struct lmpi_origin origins[RANKS];
+static struct lmpi_bulks bulks;
+static _Atomic uint32_t word;
+static struct lmpi_req *receive; /* the last that was posted */
+static _Alignas(16) uint8_t room[1 << 20];
+static size_t used;
+static uint64_t taken; /* the longest memory that was asked for */
+static int performed, stored, acks, grants;
+static jmp_buf refused;
+
+/* What is refused leaves what it has in hand. */
+static void *
+take_counted(void *user, size_t bytes)
+{
+	void *p = room + used;
+
+	(void)user;
+	taken = bytes > taken ? bytes : taken;
+	used += (bytes + 15) / 16 * 16;
+	assert_true(used <= sizeof room);
+	return p;
+}
+
+static void
+give_none(void *user, void *p)
+{
+	(void)user, (void)p;
+}
+
+static int
+place_here(const struct lmpi_job *j, void **at)
+{
+	*at = NULL;
+	return j->p.at < SIZE ? LMPI_OK : LMPI_ERR_OTHER;
+}
+
+static int
+store_here(const struct lmpi_job *j, const void *data)
+{
+	(void)j, (void)data;
+	stored++;
+	return LMPI_OK;
+}
+
+static int
+perform_here(const struct lmpi_job *j)
+{
+	(void)j;
+	performed++;
+	return LMPI_OK;
+}
+
+static void
+hear_here(const struct lmpi_job *j)
+{
+	(void)j;
+}
+
+static void
+note_here(struct lmpi_exposed *part, int origin, enum rma_kind kind, int error)
+{
+	(void)part, (void)origin, (void)error;
+	acks += kind == RMA_ACK;
+	grants += kind == RMA_GRANT;
+}
+
+static void
+post_here(struct lmpi_exposed *part, struct lmpi_req *req, void *into, uint64_t cap, int origin,
+	  uint32_t tag)
+{
+	(void)part, (void)origin, (void)tag;
+	req->buf = into;
+	req->cap = cap;
+	receive = req;
+}
+
+static bool
+is_whole(const struct lmpi_exposed *part)
+{
+	(void)part;
+	return false;
+}
+
+static __attribute__((noreturn)) void
+refuse_it(void)
+{
+	longjmp(refused, 1);
+}
+
+static const struct lmpi_exposed_ops ops = {.place = place_here,
+					    .put = store_here,
+					    .perform = perform_here,
+					    .hear = hear_here,
+					    .note = note_here,
+					    .receive = post_here,
+					    .is_void = is_whole,
+					    .malformed = refuse_it};
+
+static int
+open_part(void **state)
+{
+	(void)state;
+	memset(origins, 0, sizeof origins);
+	word = 0;
+	receive = NULL;
+	used = taken = 0;
+	bulks.n = 0;
+	performed = stored = acks = grants = 0;
+	x = (struct lmpi_exposed){.ops = &ops,
+				  .memory = {.get = take_counted, .put = give_none},
+				  .bulks = &bulks,
+				  .lock = &word,
+				  .origin = origins};
+	return 0;
+}
+
+/* The job comes; true: it was refused. */
+static bool
+arrive(int origin, struct rma_packet p)
+{
+	struct lmpi_job j;
+
+	if (!lmpi_job_read(&j, &p, sizeof p))
+		return true;
+	j.x = &x;
+	j.origin = origin;
+	if (setjmp(refused))
+		return true;
+	lmpi_exposed_arrive(&j);
+	return false;
+}
+
+/* The receive that was posted last ends. */
+static bool
+end_receive(int error, uint64_t bytes)
+{
+	struct lmpi_req *req = receive;
+
+	req->done = true;
+	req->error = error;
+	req->bytes = bytes;
+	if (setjmp(refused))
+		return true;
+	req->on_done(req);
+	return false;
+}
+
+static bool
+send_bulk_op(enum rma_kind kind, uint64_t at)
+{
+	return arrive(
+		ORIGIN,
+		(struct rma_packet){.kind = (uint8_t)kind, .at = at, .bytes = BULK, .data_tag = 7});
+}
+
+static void
+test_packets(void **state)
+{
+	struct lmpi_job j;
+	static const struct rma_packet bad[] = {
+		{.kind = 0},
+		{.kind = RMA_KINDS},
+		{.kind = RMA_PUT, .bytes = UINT64_MAX},
+		{.kind = RMA_PUT, .layout = 8},
+		{.kind = RMA_GET, .data_tag = 1, .bytes = 8},
+		{.kind = RMA_CAS, .reply_tag = 1, .bytes = 8},
+		{.kind = RMA_PUT, .reply_tag = 1, .bytes = BULK},
+		{.kind = RMA_GET, .reply_tag = 1, .bytes = RMA_INLINE_MAX},
+		{.kind = RMA_GET, .bytes = RMA_INLINE_MAX + 1},
+	};
+	static const struct rma_packet good[] = {
+		{.kind = RMA_GET, .bytes = RMA_INLINE_MAX},
+		{.kind = RMA_GET, .reply_tag = 1, .bytes = RMA_INLINE_MAX + 1},
+		{.kind = RMA_GET_ACC, .reply_tag = 1, .data_tag = 2, .bytes = BULK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (lmpi_job_read(&j, &bad[i], sizeof bad[i]))
+			fail_msg("row %zu is taken", i);
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+		if (!lmpi_job_read(&j, &good[i], sizeof good[i]))
+			fail_msg("row %zu is refused", i);
+	assert_false(lmpi_job_read(&j, &good[0], sizeof good[0] - 1));
+}
+
+/* What is behind it goes on, itself is not done. */
+static void
+test_lost(void **state)
+{
+	(void)state;
+	assert_false(send_bulk_op(RMA_ACC, 0));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	assert_false(end_receive(LMPI_ERR_PROC_FAILED, 0));
+	assert_int_equal(performed, 0);
+	assert_int_equal(acks, 1);
+	assert_false(send_bulk_op(RMA_PUT, 0));
+	assert_false(end_receive(LMPI_ERR_PROC_FAILED, 0));
+	assert_int_equal(stored, 0);
+	lmpi_exposed_drop(&x);
+}
+
+/* Less than was announced would leave memory as it was. */
+static void
+test_length(void **state)
+{
+	static const enum rma_kind kinds[] = {RMA_PUT, RMA_ACC};
+
+	for (int i = 0; i < 2; i++) {
+		open_part(state);
+		assert_false(send_bulk_op(kinds[i], 0));
+		assert_true(end_receive(LMPI_OK, BULK - 1));
+		open_part(state);
+		assert_false(send_bulk_op(kinds[i], 0));
+		assert_true(end_receive(LMPI_ERR_TRUNCATE, BULK + 1));
+		open_part(state);
+		assert_false(send_bulk_op(kinds[i], 0));
+		assert_false(end_receive(LMPI_OK, BULK));
+		assert_int_equal(performed + stored, 1);
+	}
+}
+
+/* Whatever length it says, what goes nowhere takes no memory. */
+static void
+test_outside(void **state)
+{
+	(void)state;
+	assert_false(send_bulk_op(RMA_PUT, SIZE));
+	assert_int_equal(receive->cap, 0);
+	assert_true(taken < BULK);
+	assert_false(end_receive(LMPI_ERR_TRUNCATE, BULK));
+	assert_int_equal(stored, 0);
+	assert_int_equal(origins[ORIGIN].fault, LMPI_ERR_OTHER);
+}
+
+static bool
+lock_or_unlock(int origin, enum rma_kind kind, bool exclusive)
+{
+	return arrive(origin, (struct rma_packet){.kind = (uint8_t)kind,
+						  .flags = exclusive ? RMA_EXCLUSIVE : 0});
+}
+
+/* Nobody gives back what another one has. */
+static void
+test_unlock(void **state)
+{
+	for (int exclusive = 0; exclusive < 2; exclusive++) {
+		open_part(state);
+		assert_true(lock_or_unlock(ORIGIN, RMA_UNLOCK, exclusive));
+		assert_int_equal(word, 0);
+		assert_false(lock_or_unlock(OTHER, RMA_LOCK, exclusive));
+		assert_int_equal(grants, 1);
+		uint32_t held = word;
+		assert_true(lock_or_unlock(ORIGIN, RMA_UNLOCK, exclusive));
+		assert_true(lock_or_unlock(OTHER, RMA_UNLOCK, !exclusive));
+		assert_int_equal(word, held);
+		assert_false(lock_or_unlock(OTHER, RMA_UNLOCK, exclusive));
+		assert_int_equal(word, 0);
+		assert_true(lock_or_unlock(OTHER, RMA_UNLOCK, exclusive));
+		assert_int_equal(word, 0);
+	}
+}
+
+static void
+test_drop(void **state)
+{
+	volatile bool went = false;
+
+	/* Who waits for a lock, and what it sent behind, goes with the window. */
+	assert_false(lock_or_unlock(OTHER, RMA_LOCK, true));
+	assert_false(lock_or_unlock(ORIGIN, RMA_LOCK, true));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	lmpi_exposed_drop(&x);
+	assert_null(origins[ORIGIN].kept_first);
+	/* Bulk data that is still to come keeps it. */
+	open_part(state);
+	assert_false(send_bulk_op(RMA_PUT, 0));
+	if (!setjmp(refused)) {
+		lmpi_exposed_drop(&x);
+		went = true;
+	}
+	assert_false(went);
+	assert_false(end_receive(LMPI_OK, BULK));
+	lmpi_exposed_drop(&x);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_packets, open_part),
+		cmocka_unit_test_setup(test_lost, open_part),
+		cmocka_unit_test_setup(test_length, open_part),
+		cmocka_unit_test_setup(test_outside, open_part),
+		cmocka_unit_test_setup(test_unlock, open_part),
+		cmocka_unit_test_setup(test_drop, open_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
