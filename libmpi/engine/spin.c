@@ -13,6 +13,8 @@
 /* A yield that did nothing is a system call: no machine takes less, or more. */
 #define YIELD_LEAST_NS 50
 #define YIELD_MOST_NS  4000
+/* So many yields, and the shortest may be longer than before: a machine may get slower. */
+#define WINDOW 256
 
 void
 lmpi_spin_crowd(struct lmpi_spin *s)
@@ -45,12 +47,14 @@ lmpi_spin_yielded(struct lmpi_spin *s, uint64_t before_ns, uint64_t now_ns)
 	uint64_t took = now_ns > before_ns ? now_ns - before_ns : 0;
 	bool taken = took > TAKEN_TIMES * s->yield_ns;
 
-	/* The shortest is what one takes; up slowly, as those that were taken are no measure of it
-	 * but a machine may get slower. */
-	if (took < s->yield_ns)
-		s->yield_ns = took;
-	else
-		s->yield_ns += (base_min_ns(took, YIELD_MOST_NS) - s->yield_ns) / 64;
+	/* The shortest of many is what one takes: an average of those that seem to be of nobody's
+	 * use rises with each that was, and then counts more of them so. */
+	s->shortest_ns = base_min_ns(s->shortest_ns, took);
+	s->yield_ns = base_min_ns(s->yield_ns, took);
+	if (++s->yields % WINDOW == 0) {
+		s->yield_ns = base_min_ns(s->shortest_ns, s->yield_ns + s->yield_ns / 4);
+		s->shortest_ns = YIELD_MOST_NS;
+	}
 	s->yield_ns = base_max_ns(base_min_ns(s->yield_ns, YIELD_MOST_NS), YIELD_LEAST_NS);
 	s->yielded_at_ns = now_ns;
 	uint64_t most = LMPI_SPIN_SHARE * s->yield_ns, more = s->gap_ns * 2 + s->yield_ns;

@@ -16,6 +16,9 @@ struct lmpi_spin {
 	/* Between two yields: LMPI_SPIN_SHARE times what a yield takes that nobody made use of,
 	 * measured whenever there is one; at once again after one that somebody did. */
 	uint64_t gap_ns, yield_ns, yielded_at_ns;
+	/* The shortest yield of late, of how many. */
+	uint64_t shortest_ns;
+	uint32_t yields;
 	bool crowded;
 };
 
@@ -23,10 +26,11 @@ struct lmpi_spin {
 #define LMPI_SPIN_YIELD_NS 500u
 /* So yields take at most a sixteenth of the waiting. */
 #define LMPI_SPIN_SHARE 16u
-#define LMPI_SPIN_INIT                                                                         \
-	{                                                                                      \
-		.budget_ns = 200000, .min_ns = 50000, .max_ns = 200000,                        \
-		.gap_ns = LMPI_SPIN_SHARE * LMPI_SPIN_YIELD_NS, .yield_ns = LMPI_SPIN_YIELD_NS \
+#define LMPI_SPIN_INIT                                                                          \
+	{                                                                                       \
+		.budget_ns = 200000, .min_ns = 50000, .max_ns = 200000,                         \
+		.gap_ns = LMPI_SPIN_SHARE * LMPI_SPIN_YIELD_NS, .yield_ns = LMPI_SPIN_YIELD_NS, \
+		.shortest_ns = LMPI_SPIN_YIELD_NS                                               \
 	}
 
 /* Fewer cores than ranks: whoever spins keeps from the core those it waits for; who yields all the
