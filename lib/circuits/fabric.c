@@ -162,31 +162,78 @@ fabric_asked(const struct circ_fabric *f, uint32_t x)
 	return false;
 }
 
-/* Is there light for one more link beside that of x and y?  What is to go, and what an earlier call
- * has left, counts until it is dark.  A plan goes by what is lit at its start: the rest is drained
+/* Which node each port of ours is at. */
+struct fabric_nodes {
+	uint16_t of[OCS_PORTS_MAX];
+};
+
+/* Where light that is ours goes from port p; OCS_NO_PORT: there is none, or it is that of x or y,
+ * which is re-aimed and goes anyway. */
+static uint32_t
+fabric_beside(const struct circ_fabric *f, uint32_t p, uint32_t x, uint32_t y)
+{
+	if (p == OCS_NO_PORT || p == x || p == y || !fabric_ours(f, p))
+		return OCS_NO_PORT;
+	uint32_t to = ocs_at(f->m, p).out;
+	return to == x || to == y ? OCS_NO_PORT : to;
+}
+
+static bool
+fabric_counts(const struct circ_fabric *f, const struct fabric_nodes *at, uint32_t pool, uint32_t p,
+	      uint32_t to)
+{
+	for (uint32_t i = 0; i < CIRC_POOLS; i++)
+		if (circ_slots_pool(f->slots, at->of[p], at->of[to], i) == pool)
+			return true;
+	return false;
+}
+
+/* Is there room for one more link under the limit?  What is to go, and what an earlier call has
+ * left, counts until it is dark.  A plan goes by what is lit at its start: the rest is drained
  * here. */
 static bool
-fabric_has_light(struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+fabric_has_room(struct circ_fabric *f, const struct fabric_nodes *at, uint32_t pool, uint32_t x,
+		uint32_t y, uint64_t now_ns)
 {
 	const struct circ_slots *s = f->slots;
-	uint32_t lit = 0, slots = s->nodes * s->stride;
-	if (!s->lit_max)
-		return true;
+	uint32_t lit = 0, slots = s->nodes * s->stride, most = circ_slots_limit(s, pool), to;
 	for (uint32_t i = 0; i < slots; i++) {
 		uint32_t p = f->port_of[i];
-		if (p == OCS_NO_PORT || p == x || p == y || !fabric_ours(f, p))
+		to = fabric_beside(f, p, x, y);
+		if (to == OCS_NO_PORT || !fabric_counts(f, at, pool, p, to))
 			continue;
-		uint32_t to = ocs_at(f->m, p).out;
 		/* One of the two directions, or the only one. */
 		lit += f->both_ways || p < to || !fabric_ours(f, to) || ocs_at(f->m, to).out != p;
 	}
-	for (uint32_t i = 0; i < slots && lit >= s->lit_max; i++) {
+	for (uint32_t i = 0; i < slots && lit >= most; i++) {
 		uint32_t p = f->port_of[i];
-		if (p != OCS_NO_PORT && p != x && p != y && fabric_ours(f, p) &&
-		    !fabric_asked(f, p))
+		to = fabric_beside(f, p, x, y);
+		if (to != OCS_NO_PORT && fabric_counts(f, at, pool, p, to) && !fabric_asked(f, p))
 			release_fabric(f, p, OCS_NO_PORT, now_ns);
 	}
-	return lit < s->lit_max;
+	return lit < most;
+}
+
+/* Is there light for the link of set-up j beside what is lit? */
+static bool
+fabric_has_light(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	const struct circ_slots *s = f->slots;
+	const struct circ_setup *u = &f->run->plan->setup[j];
+	struct fabric_nodes at;
+	bool room = true;
+	if (!s->lit_max && !s->group)
+		return true;
+	memset(&at, 0, sizeof at);
+	for (uint32_t i = 0; i < s->nodes * s->stride; i++)
+		if (f->port_of[i] != OCS_NO_PORT)
+			at.of[f->port_of[i]] = (uint16_t)(i / s->stride);
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = circ_slots_pool(s, u->a, u->b, i);
+		if (pool != CIRC_NONE)
+			room = fabric_has_room(f, &at, pool, x, y, now_ns) && room;
+	}
+	return room;
 }
 
 /* Order what is not under way yet.  False: it will not come. */
@@ -206,8 +253,8 @@ push_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
-	bool room =
-		f->lit[j] || (fabric_makes_room(f, j, now_ns) && fabric_has_light(f, x, y, now_ns));
+	bool room = f->lit[j] ||
+		    (fabric_makes_room(f, j, now_ns) && fabric_has_light(f, j, x, y, now_ns));
 	int up = room ? fabric_usable(f, x, y, now_ns) : 0;
 	if (f->lit[j]) {
 		if (f->run->left[j] == 0)

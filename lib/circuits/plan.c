@@ -47,7 +47,7 @@ circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot)
 	a->peer = CIRC_NONE;
 }
 
-/* ---- limits: pool 0 is the switch, pool 1 + g group g */
+/* ---- limits */
 
 static bool
 has_limits(const struct circ_slots *s)
@@ -61,9 +61,8 @@ count_pools(const struct circ_slots *s)
 	return 1 + (s->group ? s->groups : 0);
 }
 
-/* No more than there are ports, which is none. */
-static uint32_t
-plan_limit(const struct circ_slots *s, uint32_t pool)
+uint32_t
+circ_slots_limit(const struct circ_slots *s, uint32_t pool)
 {
 	uint32_t most = s->nodes * s->stride;
 	uint32_t n = pool ? s->waves[pool - 1] : s->lit_max ? s->lit_max : most;
@@ -76,13 +75,12 @@ first_place(const struct circ_slots *s, uint32_t pool)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < pool; i++)
-		n += plan_limit(s, i);
+		n += circ_slots_limit(s, i);
 	return n;
 }
 
-/* The i-th pool of a circuit between the two, or CIRC_NONE. */
-static uint32_t
-plan_pool(const struct circ_slots *s, uint32_t a, uint32_t b, uint32_t i)
+uint32_t
+circ_slots_pool(const struct circ_slots *s, uint32_t a, uint32_t b, uint32_t i)
 {
 	if (i == 0)
 		return s->lit_max ? 0 : CIRC_NONE;
@@ -186,7 +184,7 @@ wanted_at(struct maker *k, uint32_t setup)
 static uint32_t
 place_in(struct maker *k, uint32_t pool)
 {
-	uint32_t first = first_place(k->s, pool), n = plan_limit(k->s, pool), best = 0;
+	uint32_t first = first_place(k->s, pool), n = circ_slots_limit(k->s, pool), best = 0;
 	uint64_t least = UINT64_MAX;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t j = k->place[first + i];
@@ -205,13 +203,13 @@ static bool
 room_left(struct maker *k, uint32_t a, uint32_t b)
 {
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, a, b, i), n = 0;
+		uint32_t pool = circ_slots_pool(k->s, a, b, i), n = 0;
 		if (pool == CIRC_NONE)
 			continue;
-		while (n < plan_limit(k->s, pool) &&
+		while (n < circ_slots_limit(k->s, pool) &&
 		       k->place[first_place(k->s, pool) + n] != CIRC_NONE)
 			n++;
-		if (n == plan_limit(k->s, pool))
+		if (n == circ_slots_limit(k->s, pool))
 			return false;
 	}
 	return true;
@@ -235,7 +233,7 @@ take_places(struct maker *k, uint32_t setup)
 {
 	struct circ_setup *u = &k->p->setup[setup];
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, u->a, u->b, i);
+		uint32_t pool = circ_slots_pool(k->s, u->a, u->b, i);
 		if (pool == CIRC_NONE)
 			continue;
 		u->place[i] = place_in(k, pool);
@@ -335,8 +333,8 @@ by_light(const struct maker *k, const struct circ_demand *d)
 	if (d->from == d->to || !k->s->ports[d->from] || !k->s->ports[d->to])
 		return false;
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, d->from, d->to, i);
-		if (pool != CIRC_NONE && !plan_limit(k->s, pool))
+		uint32_t pool = circ_slots_pool(k->s, d->from, d->to, i);
+		if (pool != CIRC_NONE && !circ_slots_limit(k->s, pool))
 			return false;
 	}
 	return true;
@@ -432,10 +430,10 @@ count_round_places(struct maker *k, const struct edge *e, uint32_t *taken, const
 {
 	bool fits = true;
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
+		uint32_t pool = circ_slots_pool(k->s, e->a, e->b, i);
 		if (pool != CIRC_NONE)
 			fits &= ++taken[pool] + (beside ? beside[pool] : 0) <=
-				plan_limit(k->s, pool);
+				circ_slots_limit(k->s, pool);
 	}
 	return fits;
 }
@@ -452,8 +450,8 @@ static bool
 places_left(const struct maker *k, const struct edge *e)
 {
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
-		if (pool != CIRC_NONE && k->taken[pool] >= plan_limit(k->s, pool))
+		uint32_t pool = circ_slots_pool(k->s, e->a, e->b, i);
+		if (pool != CIRC_NONE && k->taken[pool] >= circ_slots_limit(k->s, pool))
 			return false;
 	}
 	return true;
@@ -489,7 +487,7 @@ static void
 put_in_batch(struct maker *k, const struct edge *e, uint32_t setup)
 {
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(k->s, e->a, e->b, i);
+		uint32_t pool = circ_slots_pool(k->s, e->a, e->b, i);
 		if (pool != CIRC_NONE)
 			k->p->setup[setup].place[i] = k->taken[pool]++;
 	}
@@ -641,14 +639,14 @@ check_places(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
 {
 	const struct circ_setup *y = &p->setup[j];
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
-		uint32_t pool = plan_pool(s, y->a, y->b, i), last = CIRC_NONE;
+		uint32_t pool = circ_slots_pool(s, y->a, y->b, i), last = CIRC_NONE;
 		if (pool == CIRC_NONE)
 			continue;
-		if (y->place[i] >= plan_limit(s, pool))
+		if (y->place[i] >= circ_slots_limit(s, pool))
 			return "more circuits are lit than may be";
 		for (uint32_t x = 0; x < j; x++)
 			for (uint32_t n = 0; n < CIRC_POOLS; n++)
-				if (plan_pool(s, p->setup[x].a, p->setup[x].b, n) == pool &&
+				if (circ_slots_pool(s, p->setup[x].a, p->setup[x].b, n) == pool &&
 				    p->setup[x].place[n] == y->place[i])
 					last = x;
 		if (circ_mode_batches(p->mode) && !y->turn)

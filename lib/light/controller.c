@@ -16,7 +16,8 @@ static bool
 controller_limits_ok(const struct light_controller_config *cfg)
 {
 	return cfg->ports && cfg->ports <= OCS_PORTS_MAX && cfg->agents && cfg->jobs &&
-	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes;
+	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes &&
+	       cfg->groups <= LIGHT_GROUPS_MAX;
 }
 
 static size_t
@@ -163,6 +164,20 @@ hello_ok(const struct light_controller *c, uint32_t agent, const struct light_he
 	return true;
 }
 
+/* The group of its ports; false: they are in several, and then none of them is planned with. */
+static bool
+agent_grouped(const struct light_controller *c, struct agent *a)
+{
+	a->group = c->cfg.groups;
+	for (uint32_t i = 0; c->cfg.groups && i < a->hello.n; i++) {
+		uint32_t g = c->cfg.group_of[a->hello.port[i].switch_port];
+		if (i && g != a->group)
+			return false;
+		a->group = g;
+	}
+	return true;
+}
+
 static bool
 hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, uint64_t now_ns)
 {
@@ -176,12 +191,17 @@ hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, u
 	if (a->here || !hello_ok(c, agent, h))
 		return false;
 	*a = (struct agent){.here = true, .hello = *h};
-	for (uint32_t i = 0; i < h->n; i++) {
+	bool grouped = agent_grouped(c, a);
+	if (!grouped)
+		a->hello.n = 0;
+	for (uint32_t i = 0; i < a->hello.n; i++) {
 		c->node_of[h->port[i].switch_port] = agent;
 		c->slot_of[h->port[i].switch_port] = i;
 	}
-	light_controller_event(
-		c, (struct light_event){.kind = LIGHT_EVENT_AGENT, .at_ns = now_ns, .a = h->relay});
+	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT,
+						       .at_ns = now_ns,
+						       .a = h->relay,
+						       .text = grouped ? NULL : LIGHT_TEXT_GROUPS});
 	offer_controller(c, agent);
 	return true;
 }

@@ -24,6 +24,7 @@ struct agent {
 	bool here, told; /* told: what was offered last */
 	struct light_hello hello;
 	struct light_offer offer;
+	uint32_t group; /* of its ports; cfg.groups: none */
 };
 
 /* Of the lower of its two ports. */
@@ -89,8 +90,10 @@ struct job {
 	uint32_t agent[LIGHT_CLIENTS];
 	enum lease lease;
 	uint64_t granted_ns;
-	uint32_t share; /* of cfg.lit_max, while it holds ports */
-	bool dark;	/* it holds ports and has no share: another job is to leave */
+	/* While it holds ports: of cfg.lit_max, and of each group; behind those no limit. */
+	uint32_t share, waves[LIGHT_GROUPS_MAX + 1], group[LIGHT_CLIENTS];
+	bool dark;	 /* it has too little for any link */
+	uint64_t scarce; /* others have all of a limit: one is to leave; since when, or 0 */
 	struct circ_slots slots;
 	struct circ_slot slot[JOB_PORTS];
 	uint32_t ports[LIGHT_CLIENTS], port_of[JOB_PORTS];

@@ -37,22 +37,95 @@ light_controller_job_init(struct light_controller *c, struct job *j, uint64_t ke
 
 /* ---- wavelengths ---- */
 
-/* What a job may light at once: all it has ports for, or what others leave of lit_max.  It keeps
- * that until it leaves its ports. */
-static void
-take_share(struct light_controller *c, struct job *j)
+static uint32_t
+less_of(uint32_t a, uint32_t b)
 {
-	uint32_t left = c->cfg.lit_max, ports = 0;
-	if (!c->cfg.lit_max)
-		return;
+	return a < b ? a : b;
+}
+
+/* What other jobs leave of lit_max. */
+static uint32_t
+left_of_all(const struct light_controller *c, const struct job *j)
+{
+	uint32_t left = c->cfg.lit_max;
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
 		if (&c->job[i] != j && c->job[i].used)
 			left -= c->job[i].share;
+	return left;
+}
+
+static uint32_t
+left_of_group(const struct light_controller *c, const struct job *j, uint32_t g)
+{
+	uint32_t left = c->cfg.waves[g];
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		if (&c->job[i] != j && c->job[i].used)
+			left -= c->job[i].waves[g];
+	return left;
+}
+
+/* The groups' part of at most so many links.  False: it has ports where nothing is left. */
+static bool
+take_waves(struct light_controller *c, struct job *j, uint32_t most)
+{
+	uint32_t in[LIGHT_GROUPS_MAX + 1] = {0}, able = 0;
+	bool all = true;
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
+		in[j->group[n]] += j->ports[n];
+	for (uint32_t g = 0; g < c->cfg.groups; g++) {
+		j->waves[g] = less_of(less_of(in[g], most), left_of_group(c, j, g));
+		all &= !in[g] || j->waves[g];
+	}
+	j->waves[c->cfg.groups] = UINT32_MAX;
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
+		able += j->ports[n] && j->waves[j->group[n]];
+	j->slots.groups = c->cfg.groups + 1;
+	j->slots.group = j->group;
+	j->slots.waves = j->waves;
+	j->dark |= able < 2;
+	return all;
+}
+
+/* What a job may light at once: all it has ports for, or what others leave of lit_max and of the
+ * groups of its ports.  It keeps that until it leaves its ports. */
+static void
+take_share(struct light_controller *c, struct job *j)
+{
+	uint32_t ports = 0;
 	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
 		ports += j->ports[n];
-	j->share = left < ports / 2 ? left : ports / 2;
+	j->share = ports / 2;
+	if (c->cfg.lit_max)
+		j->slots.lit_max = j->share = less_of(j->share, left_of_all(c, j));
 	j->dark = j->share == 0;
-	j->slots.lit_max = j->share;
+	bool all = !j->dark;
+	if (c->cfg.groups)
+		all = take_waves(c, j, j->share) && all;
+	if (all)
+		j->scarce = 0;
+	else if (!j->scarce)
+		j->scarce = ++c->orders;
+}
+
+/* Light has come free: it is theirs who have waited for it, longest first, before others ask; for a
+ * slice, though nobody calls. */
+static void
+give_shares(struct light_controller *c, uint64_t now_ns)
+{
+	for (uint64_t done = 0;;) {
+		struct job *first = NULL;
+		for (uint32_t i = 0; i < c->cfg.jobs; i++) {
+			struct job *j = &c->job[i];
+			if (j->used && j->lease == LEASE_GRANTED && j->scarce > done &&
+			    (!first || j->scarce < first->scarce))
+				first = j;
+		}
+		if (!first)
+			return;
+		done = first->scarce;
+		take_share(c, first);
+		first->granted_ns = now_ns;
+	}
 }
 
 static void
@@ -61,7 +134,10 @@ end_lease(struct light_controller *c, struct job *j, uint64_t now_ns)
 	ocs_lease_release(c->leases, j->owner, now_ns);
 	j->lease = LEASE_NONE;
 	j->share = 0;
+	memset(j->waves, 0, sizeof j->waves);
 	j->dark = false;
+	j->scarce = 0;
+	give_shares(c, now_ns);
 }
 
 /* ---- leases ---- */
@@ -97,6 +173,7 @@ map_ports(struct light_controller *c, struct job *j)
 			j->port_of[n * LIGHT_SLOTS_MAX + k++] = p;
 		}
 		j->ports[n] = k;
+		j->group[n] = j->agent[n] == NO_AGENT ? c->cfg.groups : c->agent[j->agent[n]].group;
 	}
 	circ_slots_clear(&j->slots);
 }
@@ -115,13 +192,15 @@ ask_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 		j->lease = LEASE_WAITING;
 }
 
+/* For ports, or for wavelengths. */
 static bool
-somebody_waits(const struct light_controller *c, const struct job *j)
+somebody_waits(const struct light_controller *c, const struct job *j, bool waves)
 {
-	for (uint32_t i = 0; i < c->cfg.jobs; i++)
-		if (&c->job[i] != j && c->job[i].used &&
-		    (c->job[i].lease == LEASE_WAITING || c->job[i].dark))
+	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
+		const struct job *o = &c->job[i];
+		if (o != j && o->used && (waves ? o->scarce != 0 : o->lease == LEASE_WAITING))
 			return true;
+	}
 	return false;
 }
 
@@ -154,8 +233,11 @@ lease_turn(struct light_controller *c, struct job *j, uint64_t now_ns)
 		}
 		break;
 	case LEASE_GRANTED:
-		if (!j->now.call && somebody_waits(c, j) &&
-		    (now_ns - j->granted_ns >= c->cfg.slice_ns || !has_calls(c, j)))
+		if (j->now.call)
+			break;
+		bool over = now_ns - j->granted_ns >= c->cfg.slice_ns;
+		if ((somebody_waits(c, j, false) && (over || !has_calls(c, j))) ||
+		    (somebody_waits(c, j, true) && over))
 			leave_light_job(c, j, now_ns);
 		break;
 	case LEASE_LEAVING:
@@ -236,7 +318,8 @@ static void
 begin_next(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	struct call *k = first_call(c, j);
-	if (j->now.call && j->now.call->forecast && ((k && !k->forecast) || somebody_waits(c, j)))
+	if (j->now.call && j->now.call->forecast &&
+	    ((k && !k->forecast) || somebody_waits(c, j, false) || somebody_waits(c, j, true)))
 		light_controller_call_drop(c, j, "another call came first", now_ns);
 	while (!j->now.call && j->lease == LEASE_GRANTED && c->online && (k = first_call(c, j))) {
 		struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);

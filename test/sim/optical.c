@@ -301,8 +301,6 @@ within_limits(struct world_of_light *w, struct job *j)
 			continue;
 		uint32_t a = j->group[w->node_of[p]], b = j->group[w->node_of[c.out]];
 		all++; /* until it is dark */
-		if (c.release)
-			continue;
 		in[a]++;
 		in[b] += a != b;
 	}

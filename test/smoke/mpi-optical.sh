@@ -64,24 +64,27 @@ testbed_down
 left=$(testbed_leftovers)
 [ -z "$left" ] || fail "left behind: $left"
 
-# ---- light for two links, and ports for four
-lit() { # the most circuits that the switch has ever had lit at once; a link is two
+# ---- light for two links, and ports for four; one of them may end at a or b
+lit() { # the most circuits that the switch has ever had lit at once, and with an end at a or b; a link is two
 	"$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits --log | python3 -c 'import json, sys
-now = most = 0
+now, most = [0, 0], [0, 0]
 for e in json.load(sys.stdin):
-    now += (e["kind"] == "lit") - (e["kind"] == "gone")
-    most = max(now, most)
-print(most)'
+    step = (e["kind"] == "lit") - (e["kind"] == "gone")
+    for i in range(2 if step and min(e["x"], e["y"]) < 4 else 1):
+        now[i] += step
+        most[i] = max(now[i], most[i])
+print(*most)'
 }
-LIGHT_CONF='"lit_max": 2'
+LIGHT_CONF='"lit_max": 2, "lit_groups": "0-3=1;4-7=2"'
 testbed_light_up "$B" || fail "no testbed"
 for mode in batched cached; do
 	testbed_light_job "$B" scarce-$mode $mode 30 -x LIBMPI_STATS=1 "$B/examples/collectives" --bytes 20000 --calls 2 &&
-		grep -q '^ok' "$TB_LOG/scarce-$mode-a.log" || fail "lit_max 2, mode $mode"
+		grep -q '^ok' "$TB_LOG/scarce-$mode-a.log" || fail "two wavelengths, mode $mode"
 	read -r gated lost < <(gates scarce-$mode)
-	((${gated:-0} > 0 && ${lost:-1} == 0)) || fail "lit_max 2, $mode: ${gated:-0} gated, ${lost:-?} without an answer"
-	most=$(lit)
-	((most > 0 && most <= 4)) || fail "lit_max 2, $mode: $most circuits lit at once"
-	echo "PASS mpi-optical lit_max 2, $mode: $most circuits lit at most, $(set_up) set up"
+	((${gated:-0} > 0 && ${lost:-1} == 0)) || fail "two wavelengths, $mode: ${gated:-0} gated, ${lost:-?} without an answer"
+	read -r most shared < <(lit)
+	((shared > 0 && most <= 4 && shared <= 2)) ||
+		fail "two wavelengths, $mode: $most circuits lit at once, $shared where one wavelength is shared"
+	echo "PASS mpi-optical two wavelengths, $mode: $most circuits lit at most, $shared where one is shared, $(set_up) set up"
 done
 testbed_down

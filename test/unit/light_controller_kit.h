@@ -31,7 +31,7 @@ struct kit {
 	uint32_t offers;
 	enum circ_mode chosen;
 	uint32_t setups;
-	const char *text;
+	const char *text, *agent_text;
 };
 
 static inline bool
@@ -79,6 +79,8 @@ event(void *user, const struct light_event *e)
 		k->chosen = e->mode;
 		k->setups = e->setups;
 	}
+	if (e->kind == LIGHT_EVENT_AGENT && e->text)
+		k->agent_text = e->text;
 	if (e->kind == LIGHT_EVENT_PACKETS)
 		k->text = e->text;
 }
@@ -186,9 +188,16 @@ over(struct kit *k, uint64_t key, uint32_t seq, uint32_t from, uint32_t to)
 	note(k, to, key, &n);
 }
 
+/* What is lit at once: of all, and of groups of ports. */
+struct kit_limits {
+	uint32_t lit_max, groups;
+	const uint32_t *group_of, *waves;
+};
+
 /* ports: of each relay; the first agents of them have the job. */
 static inline void
-begin_limited(struct kit *k, uint32_t ports, uint64_t gamma_ms, uint32_t lit_max, uint32_t agents)
+begin_under(struct kit *k, uint32_t ports, uint64_t gamma_ms, const struct kit_limits *limits,
+	    uint32_t agents)
 {
 	memset(k, 0, sizeof *k);
 	k->now_ns = BASE_S_NS;
@@ -210,7 +219,10 @@ begin_limited(struct kit *k, uint32_t ports, uint64_t gamma_ms, uint32_t lit_max
 		.ops = &ops,
 		.user = k,
 		.control = k->control,
-		.lit_max = lit_max};
+		.lit_max = limits->lit_max,
+		.groups = limits->groups,
+		.group_of = limits->group_of,
+		.waves = limits->waves};
 	k->c = light_controller_new(malloc(light_controller_footprint(&cfg)), &cfg);
 	for (uint32_t i = 0; i < AGENTS; i++) {
 		struct light_frame f = {.type = LIGHT_FRAME_HELLO,
@@ -224,6 +236,12 @@ begin_limited(struct kit *k, uint32_t ports, uint64_t gamma_ms, uint32_t lit_max
 	}
 	comm(k, KEY);
 	turns(k, 2);
+}
+
+static inline void
+begin_limited(struct kit *k, uint32_t ports, uint64_t gamma_ms, uint32_t lit_max, uint32_t agents)
+{
+	begin_under(k, ports, gamma_ms, &(struct kit_limits){.lit_max = lit_max}, agents);
 }
 
 static inline void

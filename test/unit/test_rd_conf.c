@@ -243,6 +243,16 @@ static const struct {
 	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"scpi\", "
 	 "\"address\": \"h\", \"ports\": 8, \"own\": \"0-8\" } }, \"impi\":",
 	 "/optical/switch/own", 9, "not a list of ports below 8"},
+	{"groups of wavelengths", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"lit_groups\": \"0-3=2;3=1\", "
+	 "\"switch\": { \"protocol\": \"scpi\", \"address\": \"h\" } }, \"impi\":",
+	 "/optical/lit_groups", 9, "port 3 is in two groups"},
+	{"a relay in two groups", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"lit_groups\": \"0=1\", \"ports\": [ "
+	 "{ \"interface\": \"l0\", \"address\": \"10.50.0.1/24\", \"switch_port\": 0 }, "
+	 "{ \"interface\": \"l1\", \"address\": \"10.50.0.2/24\", \"switch_port\": 1 } ], "
+	 "\"switch\": { \"protocol\": \"scpi\", \"address\": \"h\" } }, \"impi\":",
+	 "/optical/lit_groups", 9, "ports 0 and 1 of this relay are not in one group"},
 	{"ports without names", "\"impi\":",
 	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"tl1-calient\", "
 	 "\"address\": \"h\" } }, \"impi\":",
@@ -731,29 +741,6 @@ static const struct {
 	{"a.b.c.d", false, 0},	       {"-1.2.3.4", false, 0},
 };
 
-static const struct {
-	const char *text;
-	const char *own; /* of eight ports; NULL: refused */
-} own_cases[] = {
-	{"", "11111111"}, {"0-2", "11100000"}, {"7", "00000001"}, {"1,3-4", "01011000"},
-	{"8", NULL},	  {"2-1", NULL},       {"0-", NULL},	  {"a", NULL},
-	{"1;2", NULL},	  {"-1", NULL},	       {"1,,2", NULL},
-};
-
-static void
-own_ports(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof own_cases / sizeof own_cases[0]; i++) {
-		bool own[8];
-		print_message("  \"%s\"\n", own_cases[i].text);
-		assert_int_equal(rd_conf_own_ports(own_cases[i].text, own, 8),
-				 own_cases[i].own != NULL);
-		for (int p = 0; own_cases[i].own && p < 8; p++)
-			assert_int_equal(own[p], own_cases[i].own[p] == '1');
-	}
-}
-
 static void
 ipv4_text(void **state)
 {
@@ -788,7 +775,6 @@ main(void)
 		cmocka_unit_test(gates_of_the_machine),
 		cmocka_unit_test(workers_of_relays),
 		cmocka_unit_test(ports_of_workers_end_somewhere),
-		cmocka_unit_test(own_ports),
 		cmocka_unit_test(ipv4_text),
 		cmocka_unit_test(open_ports),
 		cmocka_unit_test(known_macs),

@@ -36,6 +36,7 @@ struct rd_controller {
 	int seat[RD_LIGHT_LINKS];
 	struct rd_link link[RD_LIGHT_LINKS];
 	bool own[OCS_PORTS_MAX];
+	struct rd_lit_groups groups;
 	uint64_t armed_ns;
 	char trouble[OCS_DRIVER_WHY]; /* what was told last */
 	uint64_t logged;
@@ -176,8 +177,10 @@ say_state(const struct light_event *e)
 		break;
 	case LIGHT_EVENT_AGENT:
 	case LIGHT_EVENT_AGENT_GONE:
-		rd_log(RD_LOG_INFO, "light: relay %s %s", rd_ipv4_text(e->a.ipv4, a),
-		       e->kind == LIGHT_EVENT_AGENT ? "reports" : "reports no more");
+		rd_log(e->text ? RD_LOG_WARNING : RD_LOG_INFO, "light: relay %s %s%s%s",
+		       rd_ipv4_text(e->a.ipv4, a),
+		       e->kind == LIGHT_EVENT_AGENT ? "reports" : "reports no more",
+		       e->text ? ": " : "", e->text ? e->text : "");
 		break;
 	case LIGHT_EVENT_REFUSED:
 		rd_log(RD_LOG_WARNING, "light: circuit %u to %u refused: %s", e->x, e->y,
@@ -335,6 +338,10 @@ static bool
 make_controller(struct rd_controller *k)
 {
 	const struct rd_conf *conf = k->env.conf;
+	char why[RD_GROUPS_WHY];
+	_Static_assert(RD_GROUPS_MAX <= LIGHT_GROUPS_MAX, "all that can be configured");
+	if (!rd_conf_lit_groups(conf->optical.lit_groups, conf->optical.sw.ports, &k->groups, why))
+		return false; /* the rules have looked */
 	uint64_t open_ns = (conf->optical.open_ms + 200) * BASE_MS_NS;
 	uint32_t light_mbps = conf->optical.rate_mbps ? conf->optical.rate_mbps : 10000;
 	struct light_controller_config cfg = {
@@ -359,6 +366,9 @@ make_controller(struct rd_controller *k)
 		.drain_ns = (conf->optical.drain_ms + 60) * BASE_MS_NS,
 		.stall_ns = 0,
 		.lit_max = conf->optical.lit_max,
+		.groups = k->groups.n,
+		.group_of = k->groups.of,
+		.waves = k->groups.waves,
 		.ops = &controller_ops,
 		.user = k,
 		.control = k->control};

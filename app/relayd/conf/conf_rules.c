@@ -168,29 +168,26 @@ rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port)
 	return !bad && rd_ipv4_parse(host, ip) && *ip;
 }
 
-bool
-rd_conf_own_ports(const char *text, bool *own, uint32_t n)
+/* Groups of wavelengths; a relay whose ports are in several gets no light. */
+static void
+check_groups(struct rules *r)
 {
-	for (uint32_t i = 0; i < n; i++)
-		own[i] = !*text;
-	while (*text) {
-		char *end;
-		unsigned long first = strtoul(text, &end, 10), last = first;
-		if (end == text)
-			return false;
-		if (*end == '-') {
-			text = end + 1;
-			last = strtoul(text, &end, 10);
-			if (end == text)
-				return false;
-		}
-		if (last < first || last >= n || (*end && *end != ','))
-			return false;
-		for (; first <= last; first++)
-			own[first] = true;
-		text = end + (*end == ',');
+	const struct rd_conf *c = r->conf;
+	struct rd_lit_groups g;
+	char why[RD_GROUPS_WHY];
+	if (!rd_conf_lit_groups(c->optical.lit_groups, c->optical.sw.ports, &g, why)) {
+		FAULT(r, "/optical/lit_groups", "%s", why);
+		return;
 	}
-	return true;
+	for (uint32_t i = 1; i < c->optical.nports; i++) {
+		uint32_t first = c->optical.at[0].in, p = c->optical.at[i].in;
+		if (first < c->optical.sw.ports && p < c->optical.sw.ports &&
+		    g.of[first] != g.of[p])
+			FAULT(r, "/optical/lit_groups",
+			      "ports %u and %u of this relay are not in one group; fix: put all "
+			      "ports of a relay into one, or into none",
+			      first, p);
+	}
 }
 
 static void
@@ -210,6 +207,7 @@ check_switch(struct rules *r)
 		FAULT(r, "/optical/switch/own",
 		      "\"%.60s\" is not a list of ports below %u, as \"0-7,12\"", c->optical.sw.own,
 		      c->optical.sw.ports);
+	check_groups(r);
 	if (!*c->optical.controller)
 		strlcpy(c->optical.controller, c->optical.listen, sizeof c->optical.controller);
 }

@@ -245,6 +245,9 @@ const struct rd_key rd_conf_keys[] = {
 	UINT("optical.lit_max", optical.lit_max, false, "", 0, 4096, "0",
 	     "circuit controller: links lit at once, where wavelengths are fewer than ports; 0: no "
 	     "limit"),
+	STRING("optical.lit_groups", optical.lit_groups, false, "",
+	       "circuit controller: ports that share wavelengths, and how many links may end there "
+	       "at once, as 0-7=4;8-15,20=2; a relay's ports are in one group"),
 	ENUM("optical.switch.protocol", optical.sw.protocol, RD_SWITCH_WORDS, "none",
 	     "circuit controller: how the switch is spoken to (doc/optical.md); none: this relay "
 	     "is no "

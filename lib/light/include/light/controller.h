@@ -10,11 +10,11 @@
  *
  * A node of a plan is a cluster (a client of the job): its agent, with its optical ports as slots.
  * A job leases the ports of all its agents with its first call; jobs that want the same ones take
- * turns of `slice_ns`.  One call of a job is under way at a time, the others queue up in the order
- * in which they were announced.  What cannot be planned - no switch, no lease, too large, a
- * communicator not told, waiting for too long, no wavelength left of lit_max - goes by packets:
- * CLEAR_TO_SEND for ANY.  So does what is under way when one of its agents is lost, or when nothing
- * has happened for long.
+ * turns of `slice_ns`, and so do those that want the same wavelengths (lit_max, groups).  One call
+ * of a job is under way at a time, the others queue up in the order in which they were announced.
+ * What cannot be planned - no switch, no lease, too large, a communicator not told, waiting for too
+ * long, no wavelength left of lit_max - goes by packets: CLEAR_TO_SEND for ANY.  So does what is
+ * under way when one of its agents is lost, or when nothing has happened for long.
  *
  *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
  *     light_controller_turn()            with the switch's driver turned before and after it
@@ -29,10 +29,16 @@
 #include "ocs/control.h"
 #include "circ/predict.h"
 
+#define LIGHT_GROUPS_MAX 32u
+/* Why the ports of a relay are not used. */
+#define LIGHT_TEXT_GROUPS                                                                      \
+	"its ports are in several groups of wavelengths, so it has no light; fix: put all of " \
+	"them into one group of optical.lit_groups"
+
 enum light_event_kind {
 	LIGHT_EVENT_ONLINE, /* the switch's session */
 	LIGHT_EVENT_OFFLINE,
-	LIGHT_EVENT_AGENT, /* a: came */
+	LIGHT_EVENT_AGENT, /* a: came; text: why its ports are not used, or NULL */
 	LIGHT_EVENT_AGENT_GONE,
 	LIGHT_EVENT_LIT, /* x -> y: circuit, from_ns: ordered */
 	LIGHT_EVENT_GONE,
@@ -80,6 +86,12 @@ struct light_controller_config {
 	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */
 	uint64_t slice_ns;	 /* 0: 200 ms */
 	uint32_t lit_max;	 /* links lit at once, of all jobs; 0: as many as ports make */
+	/* Groups of ports that share wavelengths, or none: group_of[ports], groups for a port in
+	 * no group, and waves[groups], how many links may have an end in it.  Kept, not copied.
+	 * All ports of a relay are in one group, or in none: a relay that says otherwise has no
+	 * ports here, and an event says why. */
+	uint32_t groups; /* <= LIGHT_GROUPS_MAX */
+	const uint32_t *group_of, *waves;
 	const struct light_controller_ops *ops;
 	void *user;
 	struct ocs_control *control;

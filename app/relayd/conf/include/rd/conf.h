@@ -127,7 +127,8 @@ struct rd_conf {
 		uint32_t controller_ip, controller_port, listen_ip, listen_port;
 		uint32_t mode; /* as enum circ_mode */
 		uint32_t alpha_us, packet_alpha_us, packet_rate_mbps, gamma_ms;
-		uint32_t lit_max; /* 0: as many as there are ports */
+		uint32_t lit_max;     /* 0: as many as there are ports */
+		char lit_groups[400]; /* as rd_conf_lit_groups() reads it */
 		struct {
 			uint32_t protocol; /* enum rd_switch */
 			char address[200], credentials[200], models[200], names[200], group[32];
@@ -328,6 +329,18 @@ bool rd_ipv4_parse(const char *text, uint32_t *out);
 bool rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port);
 /* "0-7,12" below n; "" is all of them. */
 bool rd_conf_own_ports(const char *text, bool *own, uint32_t n);
+
+#define RD_SWITCH_PORTS_MAX 4096
+#define RD_GROUPS_MAX	    32
+#define RD_GROUPS_WHY	    160
+/* Groups of ports of the switch that share wavelengths. */
+struct rd_lit_groups {
+	uint32_t n, waves[RD_GROUPS_MAX]; /* links lit at once that end in it */
+	uint32_t of[RD_SWITCH_PORTS_MAX]; /* by port: its group, or n */
+};
+/* "0-7=4;8-15,20=2", ports below `ports`; false: why not. */
+bool rd_conf_lit_groups(const char *text, uint32_t ports, struct rd_lit_groups *g,
+			char why[RD_GROUPS_WHY]);
 #define RD_IPV4_TEXT 16
 const char *rd_ipv4_text(uint32_t address, char buf[RD_IPV4_TEXT]);
 
