@@ -81,8 +81,9 @@ stages_are_one_group(void **state)
 	assert_int_equal(g.off, (uint64_t)3 << 6);
 	assert_int_equal(spd_group_unit(&g, 4), 3);
 	assert_int_equal(spd_group_unit(&g, 1), SP_NONE);
-	assert_int_equal(spd_group_cluster_of(&g, 1), 0);
-	assert_int_equal(spd_group_cluster_of(&g, 4), 3);
+	assert_int_equal(g.agreed.role[1].cluster, 0);
+	assert_int_equal(g.agreed.role[4].cluster, 3);
+	assert_string_equal(g.agreed.cluster[3].name, c->cluster[3].name);
 	spd_group_free(&g);
 	assert_true(spd_group_make(c, 1, &g));
 	assert_false(g.pipeline);

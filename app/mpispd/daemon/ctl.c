@@ -38,7 +38,7 @@ describe_slot(const struct sp_view *v, uint32_t s)
 	json_t *o = json_pack("{s:i, s:s}", "slot", (int)s, "state", state[of->state]);
 
 	if (of->role != SP_NONE) {
-		uint32_t k = spd_group_cluster_of(&spd.group, of->role);
+		uint32_t k = spd.group.role[of->role].cluster;
 		uint32_t i = of->role - spd.group.role0[k], ranks = spd.conf->cluster[k].compute;
 		json_object_set_new(o, i < ranks ? "rank" : "io",
 				    json_integer(i < ranks ? i : i - ranks));
@@ -64,7 +64,7 @@ describe_unit(const struct sp_view *v, uint32_t u)
 	json_t *o = json_pack("{s:s, s:s, s:b, s:i, s:b}", "unit", of->name, "cluster",
 			      spd.conf->cluster[of->cluster].name, "down", v->unit[u].down, "life",
 			      (int)v->unit[u].incarnation, "off",
-			      (int)(v->off >> SPD_POOL(of->cluster, false) & 1));
+			      (int)(v->off >> SPX_POOL(of->cluster, false) & 1));
 
 	if (sp_node_unit(spd.node, u, &info) && u != spd.unit) {
 		json_object_set_new(o, "silent_ms",
@@ -126,7 +126,9 @@ describe_chains(void)
 
 	if (!x)
 		x = spd_pipeline_tables();
-	bool agreed = x && v && spd.group.pipeline && spd_pipeline_view(v, x);
+	bool agreed = x && v && spd.group.pipeline;
+	if (agreed)
+		spd_pipeline_view(v, x);
 	for (uint32_t i = 0; i < (agreed ? x->nchain : spd.conf->nchains); i++) {
 		const struct spx_chain *h = agreed ? &x->chain[i] : &spd.conf->chain[i];
 		json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:b, s:s, s:i, s:s}", "from",

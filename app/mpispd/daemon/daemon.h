@@ -51,18 +51,12 @@ struct spd_proc {
 	size_t in_len;
 };
 
-/* Facts that all agree on: pipeline.c. */
+/* Facts that all agree on, beside those of spx/agreed.h. */
 enum {
-	SPD_FACT_CHAIN = 0,
-	SPD_FACT_STARTED = SPX_CHAINS_MAX,
-	SPD_FACT_PROGRAM,
+	SPD_FACT_PROGRAM = SPX_FACT_FREE, /* + pool: the hash of what it began with */
 	SPD_FACTS = SPD_FACT_PROGRAM + SP_POOLS_MAX
 };
 _Static_assert(SPD_FACTS <= SP_FACTS_MAX, "an index has 8 bits");
-
-/* Processes of lib/spx count from 1. */
-#define SPD_ID_OF_SLOT(slot) ((slot) + 1u)
-#define SPD_SLOT_OF_ID(id)   ((id)-1u)
 
 /* Where who plays a role can be reached in an epoch. */
 struct spd_card {
@@ -203,13 +197,12 @@ bool spd_feed_ask(const char *what, bool on, bool cluster, char why[SPX_TEXT_MAX
 /* --- pipeline.c */
 const struct sp_fact *spd_pipeline_facts(void);
 struct spx_view *spd_pipeline_tables(void); /* NULL: out of memory */
-bool spd_pipeline_view(const struct sp_view *v, struct spx_view *x);
+void spd_pipeline_view(const struct sp_view *v, struct spx_view *x);
 bool spd_pipeline_fits(void *user, const struct sp_view *plan);
 bool spd_pipeline_chain(const char *ops, size_t len, char why[SPX_TEXT_MAX], uint64_t now_ns);
 bool spd_pipeline_cluster(const char *name, bool on, char why[SPX_TEXT_MAX], uint64_t now_ns);
 /* If this daemon is master: who is complete, who is lost. */
 void spd_pipeline_lead(const struct sp_view *v, const struct spx_view *x, uint64_t now_ns);
-bool spd_pipeline_is_done(const struct sp_view *v, const struct spx_view *x);
 
 /* --- program.c */
 /* false: it is refused and ended. */

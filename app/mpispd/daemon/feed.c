@@ -61,7 +61,7 @@ spd_feed_begin(struct spd_proc *p)
 		return;
 	p->told_id = true;
 	inet_ntop(AF_INET, &a, ip, sizeof ip);
-	f.conf = (struct spx_conf){.id = SPD_ID_OF_SLOT(p->slot),
+	f.conf = (struct spx_conf){.id = spx_id_of_slot(&spd.group.agreed, p->slot),
 				   .procs_max = c->slots_max,
 				   .origins_max = 32,
 				   .window_max = SPX_WINDOW_MAX,
@@ -113,7 +113,7 @@ write_view(void)
 	uint32_t i = 0;
 
 	for (; i < view->nproc; i++)
-		address[i] = spd.door[SPD_SLOT_OF_ID(view->proc[i].id)];
+		address[i] = spd.door[spx_slot_of_id(&spd.group.agreed, view->proc[i].id)];
 	size_t bytes = spx_feed_view_bytes(view);
 	if (bytes > frame_room) {
 		free(frame);
@@ -160,7 +160,9 @@ spd_feed_follow(const struct sp_view *v, uint64_t now_ns)
 		view = spd_pipeline_tables();
 	if (!address)
 		address = calloc(spd.conf->slots_max, sizeof *address);
-	if (!view || !address || !spd_pipeline_view(v, view) || !write_view()) {
+	if (view)
+		spd_pipeline_view(v, view);
+	if (!view || !address || !write_view()) {
 		spd_end(1, SP_WHY_OPERATOR, "out of memory");
 		return;
 	}
@@ -382,7 +384,7 @@ spd_feed_done(void)
 {
 	const struct sp_view *v = spd_view();
 
-	if (!v || !view || spd.ending || !spd_pipeline_is_done(v, view))
+	if (!v || !view || spd.ending || !spx_agreed_done(&spd.group.agreed, v, view, spd.left))
 		return;
 	spd_log("all frames are committed");
 	spd_end(0, SP_WHY_NONE, "all frames are committed");

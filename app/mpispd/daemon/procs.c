@@ -42,24 +42,16 @@ role_of(const struct spd_proc *p)
 const char *
 spd_role_name(uint32_t role)
 {
-	static char text[80];
-	uint32_t k = spd_group_cluster_of(&spd.group, role), i = role - spd.group.role0[k];
-	const struct spd_cluster *c = &spd.conf->cluster[k];
+	static char text[SPX_TEXT_MAX];
 
-	if (i < c->compute)
-		snprintf(text, sizeof text, "rank %u of %s", i, c->name);
-	else if (i < c->compute + c->in)
-		snprintf(text, sizeof text, "I/O process %u before %s", i - c->compute, c->name);
-	else
-		snprintf(text, sizeof text, "I/O process %u behind %s", i - c->compute - c->in,
-			 c->name);
+	spx_agreed_name(&spd.group.agreed, role, text);
 	return text;
 }
 
 const char *
 spd_proc_name(const struct spd_proc *p)
 {
-	static char text[128];
+	static char text[SPX_TEXT_MAX + 48];
 	uint32_t role = role_of(p);
 
 	if (role != SP_NONE)
@@ -78,7 +70,7 @@ words_of_pool(uint8_t pool)
 	static char beside[4096], *ready_made[] = {beside, NULL};
 	ssize_t n;
 
-	if (pool != SPD_POOL(spd.conf->unit[spd.me].cluster, true))
+	if (pool != SPX_POOL(spd.conf->unit[spd.me].cluster, true))
 		return spd.cluster->program;
 	if (spd.cluster->io[0])
 		return spd.cluster->io;

@@ -18,11 +18,11 @@
 #include "sp/client.h"
 #include "sp/severity.h"
 #include "sp/view.h"
-#include "spx/view.h"
+#include "spx/agreed.h"
 
 #define SPD_WHY		 512u
 #define SPD_PORT	 7820u
-#define SPD_CLUSTERS_MAX 31u  /* two pools each, and SP_POOL_LATER */
+#define SPD_CLUSTERS_MAX SPX_POOLED_MAX
 #define SPD_UNITS_MAX	 256u /* of all clusters */
 #define SPD_WORDS_MAX	 64u
 
@@ -76,8 +76,8 @@ spd_slots(const struct spd_cluster *c)
 }
 
 /* Units, clusters: by number in here, with the number in the configuration.  Roles: of each
- * cluster its ranks, I/O processes before it, behind it; then those of the next one.  Pools
- * (sp/view.h): SPD_POOL. */
+ * cluster its ranks, I/O processes before it, behind it; then those of the next one.  Pools:
+ * SPX_POOL(). */
 struct spd_group {
 	bool pipeline;
 	uint32_t clusters, units, roles, slots, voters;
@@ -86,16 +86,17 @@ struct spd_group {
 	uint64_t off, cold; /* sp/node.h: pools of clusters that start later; of I/O */
 	uint16_t *unit_of;  /* [slots] of view 1 */
 	uint8_t *pool_of;
+	/* What roles are; clusters as numbered in the configuration. */
+	struct spx_agreed agreed;
+	struct spx_role *role; /* what agreed points to */
+	struct spx_cluster *names;
 };
-#define SPD_POOL(cluster, io) (2u * (cluster) + ((io) ? 1u : 0u))
 
 /* That of a cluster.  false: out of memory.  Then spd_group_free(). */
 bool spd_group_make(const struct spd_conf *c, uint32_t cluster, struct spd_group *g);
 void spd_group_free(struct spd_group *g);
 /* Number in the group, or SP_NONE. */
 uint32_t spd_group_unit(const struct spd_group *g, uint32_t unit);
-/* Number in the configuration of the cluster that a role is of. */
-uint32_t spd_group_cluster_of(const struct spd_group *g, uint32_t role);
 
 /* NULL: why.  name stands for the file in why. */
 struct spd_conf *spd_conf_parse(const char *name, const char *text, size_t len, char why[SPD_WHY]);
