@@ -2,7 +2,7 @@
 /* mpisprun - runs a pipeline of clusters on one machine, without daemons.
  *
  * A plan says what clusters, chains and I/O processes there are; lines on stdin change it while it
- * runs.  Processes that die are replaced: a spare takes the rank over. */
+ * runs.  Processes that die are replaced: a spare takes the rank over, as lib/sp decides. */
 #include "mpisprun.h"
 
 #include "base/clock.h"
@@ -41,8 +41,8 @@ static const char help[] =
 	"  --version           print the version\n"
 	"Exit status: 0 if all frames were committed and all programs ended well.\n";
 
-static uint64_t
-clock_now_ns(void)
+uint64_t
+run_now_ns(void)
 {
 	struct timespec t;
 
@@ -59,7 +59,7 @@ tell_line(const struct run *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	printf("%9.3f %s\n", (double)(clock_now_ns() - r->start_ns) / 1e9, text);
+	printf("%9.3f %s\n", (double)(run_now_ns() - r->start_ns) / 1e9, text);
 	fflush(stdout);
 }
 
@@ -149,8 +149,9 @@ make_run(struct run *r)
 				    .stall_ns = 5 * BASE_S_NS,
 				    .start_ns = 5 * BASE_S_NS};
 	r->deaths_max = 32;
-	r->start_ns = clock_now_ns();
-	r->cluster = calloc(SPX_CLUSTERS_MAX, sizeof *r->cluster);
+	r->start_ns = run_now_ns();
+	r->cluster = calloc(SPX_POOLED_MAX, sizeof *r->cluster);
+	r->planned = calloc(SPX_POOLED_MAX, sizeof *r->planned);
 	r->member = calloc(MEMBERS_MAX, sizeof *r->member);
 	r->view.proc = calloc(SPX_PROCS_MAX, sizeof *r->view.proc);
 	r->view.cluster = calloc(SPX_CLUSTERS_MAX, sizeof *r->view.cluster);
@@ -158,8 +159,8 @@ make_run(struct run *r)
 	snprintf(r->unit[0].name, sizeof r->unit[0].name, "here");
 	snprintf(r->unit[0].ip, sizeof r->unit[0].ip, "127.0.0.1");
 	r->nunit = 1;
-	return r->cluster && r->member && r->view.proc && r->view.cluster && r->view.chain &&
-	       getrandom(&r->realm, sizeof r->realm, 0) == sizeof r->realm;
+	return r->cluster && r->planned && r->member && r->view.proc && r->view.cluster &&
+	       r->view.chain && getrandom(&r->realm, sizeof r->realm, 0) == sizeof r->realm;
 }
 
 /* ---- the loop ---- */
@@ -183,6 +184,7 @@ hear_operator(struct run *r)
 			tell_line(r, "\"%s\": %s", text, why);
 		else if (text[0])
 			tell_line(r, "\"%s\": done", text);
+		agree_wants(r);
 		len -= (size_t)(end + 1 - text);
 		memmove(text, end + 1, len + 1);
 	}
@@ -208,7 +210,7 @@ run_loop(struct run *r, int signals)
 				who[n] = i;
 				p[n++] = (struct pollfd){.fd = r->member[i].feed, .events = POLLIN};
 			}
-		(void)poll(p, n, -1);
+		(void)poll(p, n, agree_wait_ms(r));
 		while (p[0].revents && read(signals, &s, sizeof s) == sizeof s)
 			if (s.ssi_signo != SIGCHLD) {
 				tell_line(r, "signal %u: all is stopped", s.ssi_signo);
@@ -221,7 +223,7 @@ run_loop(struct run *r, int signals)
 		procs_reap(r);
 		if (p[1].revents)
 			operator_there = hear_operator(r);
-		procs_fill(r);
+		agree_turn(r);
 		if (!r->over)
 			views_show(r);
 	}
@@ -239,7 +241,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	const char *plan = read_options(&r, argc, argv);
-	if (!plan_read(&r, plan, why)) {
+	if (!agree_begin(&r, why) || !plan_read(&r, plan, why)) {
 		fprintf(stderr, "mpisprun: %s\n", why);
 		return 2;
 	}
@@ -254,8 +256,10 @@ main(int argc, char **argv)
 		return 1;
 	}
 	tell_line(&r, "monotonic clock %.3f", (double)r.start_ns / 1e9);
-	procs_fill(&r);
+	agree_wants(&r);
+	agree_turn(&r);
 	views_show(&r);
 	run_loop(&r, signals);
+	agree_end(&r);
 	return r.failed ? 1 : 0;
 }

@@ -3,10 +3,14 @@
  *
  *   mpisprun.c  options, the loop, the end
  *   plan.c      lines of a plan: units, clusters, I/O processes, chains, commands
+ *   agree.c     lib/sp's node, which decides who plays which role; what it asks for
  *   procs.c     processes: starting them, what they say, their death
  *   views.c     views for them
  *
- * Who decides is this one process: there is no agreement, and its death ends the pipeline.
+ * Roles, spares, takeovers and chains are decided by lib/sp, as under mpispd: here by a master
+ * that is its only voter and keeps no journal, so the death of this process ends the pipeline.
+ * All roles are kept for later at first, and clusters get theirs as the plan names them.  A unit
+ * of the plan is where processes run, not one of lib/sp.
  *
  * Threads  one. */
 #ifndef MPISPRUN_H
@@ -15,9 +19,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "spx/agreed.h"
 #include "spx/feed.h"
 
-enum { WORDS_MAX = 64, UNITS_MAX = 64, MEMBERS_MAX = SPX_PROCS_MAX };
+enum { WORDS_MAX = 64, UNITS_MAX = 64, ROLES_MAX = 1024, MEMBERS_MAX = SPX_PROCS_MAX };
 
 /* A line as words. */
 struct words {
@@ -35,24 +40,21 @@ struct unit {
 };
 
 struct cluster {
-	uint32_t spares, io; /* wanted */
+	uint32_t want[2]; /* processes of the program; of I/O */
 	struct words program;
 	uint32_t unit[UNITS_MAX], nunit; /* in turn */
 	uint32_t next_unit;
-	uint16_t takeovers[SPX_PROCS_MAX];
 };
-
-enum member_role { MEMBER_SPARE, MEMBER_RANK, MEMBER_IO };
 
 /* A process. */
 struct member {
-	uint32_t id;
-	enum member_role role;
-	uint16_t cluster, rank; /* I/O: the cluster that the chains lead from */
-	uint64_t serves;
+	uint32_t token;
+	uint32_t slot; /* SP_NONE: it has none yet */
+	uint32_t role; /* of lib/sp; SP_NONE: a spare */
+	uint8_t pool;
 	pid_t pid;
-	int feed; /* -1: closed */
-	bool alive, ready, done;
+	int feed;		  /* -1: closed */
+	bool alive, ready, fresh; /* fresh: to be announced */
 	uint32_t unit;
 	char address[SPX_ADDRESS_MAX];
 	uint8_t *in;
@@ -65,9 +67,15 @@ struct run {
 	const char *io_program;
 	struct unit unit[UNITS_MAX];
 	uint32_t nunit;
-	struct cluster *cluster; /* [SPX_CLUSTERS_MAX], beside view.cluster */
-	struct spx_view view;	 /* cluster, chain as planned; proc made anew */
-	struct member *member;	 /* [MEMBERS_MAX] */
+	struct cluster *cluster; /* [SPX_POOLED_MAX], beside planned */
+	struct spx_view view;	 /* as agreed */
+	struct sp_node *node;
+	struct spx_agreed agreed;
+	struct spx_cluster *planned; /* [SPX_POOLED_MAX] name, compute */
+	struct spx_role *role;	     /* [ROLES_MAX] */
+	uint32_t nrole;
+	bool *left;	       /* [slots] it has made and seen committed what it wanted */
+	struct member *member; /* [MEMBERS_MAX] */
 	uint32_t nmember;
 	uint64_t realm, start_ns;
 	bool changed; /* a new view is due */
@@ -80,16 +88,35 @@ bool plan_line(struct run *r, const char *line, char why[SPX_TEXT_MAX]);
 bool plan_read(struct run *r, const char *file, char why[SPX_TEXT_MAX]);
 bool plan_say(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- agree.c */
+bool agree_begin(struct run *r, char why[SPX_TEXT_MAX]);
+void agree_end(struct run *r);
+/* So many roles more of a pool: what they are.  false: why. */
+bool agree_roles(struct run *r, const struct spx_role *role, uint32_t n, uint8_t pool,
+		 char why[SPX_TEXT_MAX]);
+bool agree_chains(struct run *r, const char *ops, size_t len, char why[SPX_TEXT_MAX]);
+/* As many processes as clusters want. */
+void agree_wants(struct run *r);
+/* What is due; processes are started and views noted. */
+void agree_turn(struct run *r);
+/* ms until it is to be called again, for poll(). */
+int agree_wait_ms(const struct run *r);
+/* All is over: why (sp/view.h). */
+void agree_stop(struct run *r, enum sp_why why);
+
 /* --- procs.c */
-/* Processes that are planned and not there. */
-void procs_fill(struct run *r);
+void procs_start(struct run *r, uint32_t token, uint8_t pool);
+/* They have the slots and roles that the view gives them. */
+void procs_follow(struct run *r, const struct sp_view *v);
 void procs_hear(struct run *r, struct member *m);
 /* Who has ended. */
 void procs_reap(struct run *r);
 void procs_tell(struct member *m, const struct spx_feed *f);
-struct member *procs_of_role(struct run *r, uint16_t cluster, uint16_t rank);
+struct member *procs_of_role(struct run *r, uint32_t role);
 uint32_t procs_alive(const struct run *r);
 void procs_end(const struct member *m);
+/* "process 3, rank 1 of filter". */
+void procs_name(const struct run *r, const struct member *m, char text[SPX_TEXT_MAX]);
 /* All of a unit. */
 void procs_end_unit(struct run *r, uint32_t unit);
 void procs_kill_all(struct run *r);
@@ -97,7 +124,9 @@ void procs_kill_all(struct run *r);
 /* --- views.c */
 void views_show(struct run *r);
 
-/* --- mpisprun.c: "seconds text", as an event. */
+/* --- mpisprun.c */
+uint64_t run_now_ns(void);
+/* "seconds text", as an event. */
 void tell_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -125,20 +125,21 @@ place_cluster(struct run *r, struct cluster *c, char *names, char *why)
 static bool
 add_cluster(struct run *r, const struct words *w, char *why)
 {
-	uint32_t k = r->view.ncluster, ranks = 1;
+	uint32_t k = r->agreed.clusters, ranks = 1, spares = 0;
+	struct spx_role role[1024];
 	struct cluster *c = &r->cluster[k];
 	int i = 2;
 
 	if (w->n < 4)
 		return plan_say(why, "a cluster needs a name and a program: cluster filter "
 				     "ranks=4 spares=2 program ./filter");
-	if (k == SPX_CLUSTERS_MAX)
-		return plan_say(why, "more than %d clusters", SPX_CLUSTERS_MAX);
+	if (k == SPX_POOLED_MAX)
+		return plan_say(why, "more than %d clusters", SPX_POOLED_MAX);
 	if (spx_view_cluster(&r->view, w->word[1]) != SPX_NONE)
 		return plan_say(why, "cluster %s is there already", w->word[1]);
-	*c = (struct cluster){.spares = 0};
-	r->view.cluster[k] = (struct spx_cluster){.lost = false};
-	if (!copy_name(r->view.cluster[k].name, w->word[1], why))
+	*c = (struct cluster){.nunit = 0};
+	r->planned[k] = (struct spx_cluster){.lost = false};
+	if (!copy_name(r->planned[k].name, w->word[1], why))
 		return false;
 	for (; i < w->n && strcmp(w->word[i], "program") != 0; i++) {
 		char *value = strchr(w->word[i], '=');
@@ -146,7 +147,7 @@ add_cluster(struct run *r, const struct words *w, char *why)
 		if (ok && !strncmp(w->word[i], "ranks=", 6))
 			ok = read_count(value + 1, "ranks", 1024, &ranks, why);
 		else if (ok && !strncmp(w->word[i], "spares=", 7))
-			ok = read_count(value + 1, "spares", 1024, &c->spares, why);
+			ok = read_count(value + 1, "spares", 1024, &spares, why);
 		else if (ok && !strncmp(w->word[i], "units=", 6))
 			ok = place_cluster(r, c, value + 1, why);
 		else
@@ -163,8 +164,15 @@ add_cluster(struct run *r, const struct words *w, char *why)
 	keep_words(&c->program, w, i + 1);
 	if (c->nunit == 0)
 		c->unit[c->nunit++] = 0;
-	r->view.cluster[k].compute = (uint16_t)ranks;
-	r->view.ncluster++;
+	r->planned[k].compute = (uint16_t)ranks;
+	r->agreed.clusters++;
+	for (uint32_t n = 0; n < ranks; n++)
+		role[n] = (struct spx_role){SPX_PART_RANK, (uint16_t)k, (uint16_t)n};
+	if (!agree_roles(r, role, ranks, (uint8_t)SPX_POOL(k, false), why)) {
+		r->agreed.clusters--;
+		return false;
+	}
+	c->want[0] = ranks + spares;
 	return true;
 }
 
@@ -173,6 +181,7 @@ static bool
 add_io(struct run *r, const struct words *w, char *why)
 {
 	uint32_t from, to, n = 1;
+	struct spx_role role[64];
 
 	if (w->n < 3)
 		return plan_say(why, "I/O processes need two clusters: io FROM TO [N]");
@@ -181,15 +190,12 @@ add_io(struct run *r, const struct words *w, char *why)
 		return false;
 	for (uint32_t c = 0; c < r->view.nchain; c++)
 		if (r->view.chain[c].from == from && r->view.chain[c].to == to) {
-			for (; n > 0; n--) {
-				if (r->nmember == MEMBERS_MAX)
-					return plan_say(why, "too many processes");
-				struct member *m = &r->member[r->nmember++];
-				*m = (struct member){.role = MEMBER_IO,
-						     .cluster = (uint16_t)from,
-						     .serves = SPX_CHAIN_BIT(c),
-						     .feed = -1};
-			}
+			for (uint32_t i = 0; i < n; i++)
+				role[i] = (struct spx_role){SPX_PART_CHAIN, (uint16_t)from,
+							    (uint16_t)c};
+			if (n && !agree_roles(r, role, n, (uint8_t)SPX_POOL(from, true), why))
+				return false;
+			r->cluster[from].want[1] += n;
 			return true;
 		}
 	return plan_say(why, "no chain leads from %s to %s: chain add %s %s comes first",
@@ -201,40 +207,47 @@ change_planned_chains(struct run *r, const char *line, char *why)
 {
 	const char *ops = strstr(line, "chain") + 5;
 
-	if (!spx_chain_ops(&r->view, r->view.chain, &r->view.nchain, ops, strcspn(ops, "#\n"), why))
-		return false;
-	r->changed = true;
-	return true;
+	return agree_chains(r, ops, strcspn(ops, "#\n"), why);
+}
+
+/* The first role that is so and that somebody plays; SP_NONE: there is none. */
+static uint32_t
+find_role(struct run *r, enum spx_part part, uint32_t cluster, uint32_t index)
+{
+	for (uint32_t i = 0; i < r->nrole; i++)
+		if (r->role[i].part == part && r->role[i].cluster == cluster &&
+		    r->role[i].index == index && procs_of_role(r, i))
+			return i;
+	return SP_NONE;
 }
 
 /* kill CLUSTER RANK, or kill io FROM TO: as a fault of theirs. */
 static bool
 kill_one(struct run *r, const struct words *w, char *why)
 {
-	uint32_t from, to, rank = 0;
-	struct member *m = NULL;
+	uint32_t from, to, rank = 0, role = SP_NONE;
+	char name[SPX_TEXT_MAX];
 
 	if (w->n == 4 && !strcmp(w->word[1], "io")) {
 		if (!find_cluster(r, w->word[2], &from, why) ||
 		    !find_cluster(r, w->word[3], &to, why))
 			return false;
-		for (uint32_t i = 0; i < r->nmember && !m; i++)
-			for (uint32_t c = 0; c < r->view.nchain && !m; c++)
-				if (r->member[i].alive &&
-				    (r->member[i].serves & SPX_CHAIN_BIT(c)) &&
-				    r->view.chain[c].from == from && r->view.chain[c].to == to)
-					m = &r->member[i];
+		for (uint32_t c = 0; c < r->view.nchain && role == SP_NONE; c++)
+			if (r->view.chain[c].from == from && r->view.chain[c].to == to)
+				role = find_role(r, SPX_PART_CHAIN, from, c);
 	} else if (w->n == 3) {
 		if (!find_cluster(r, w->word[1], &from, why) ||
 		    !read_count(w->word[2], "rank", 1023, &rank, why))
 			return false;
-		m = procs_of_role(r, (uint16_t)from, (uint16_t)rank);
+		role = find_role(r, SPX_PART_RANK, from, rank);
 	} else {
 		return plan_say(why, "kill CLUSTER RANK, or kill io FROM TO");
 	}
+	const struct member *m = role == SP_NONE ? NULL : procs_of_role(r, role);
 	if (!m || m->pid <= 0)
 		return plan_say(why, "no such process lives");
-	tell_line(r, "killing process %u (pid %d)", m->id, (int)m->pid);
+	procs_name(r, m, name);
+	tell_line(r, "killing %s (pid %d)", name, (int)m->pid);
 	return kill(m->pid, SIGKILL) == 0 || plan_say(why, "kill: %s", strerror(errno));
 }
 
@@ -255,14 +268,15 @@ lose_unit(struct run *r, const struct words *w, char *why)
 static bool
 show_status(struct run *r)
 {
-	static const char *const role[] = {"spare", "rank", "I/O"};
+	char name[SPX_TEXT_MAX];
 
 	for (uint32_t i = 0; i < r->nmember; i++) {
 		const struct member *m = &r->member[i];
-		if (m->alive)
-			tell_line(r, "process %u: cluster %s %s %u pid %d unit %s%s", m->id,
-				  r->view.cluster[m->cluster].name, role[m->role], m->rank,
-				  (int)m->pid, r->unit[m->unit].name, m->ready ? "" : " not ready");
+		if (!m->alive)
+			continue;
+		procs_name(r, m, name);
+		tell_line(r, "%s: pid %d unit %s%s", name, (int)m->pid, r->unit[m->unit].name,
+			  m->ready ? "" : " not ready");
 	}
 	return true;
 }

@@ -13,13 +13,11 @@
 #include <unistd.h>
 
 struct member *
-procs_of_role(struct run *r, uint16_t cluster, uint16_t rank)
+procs_of_role(struct run *r, uint32_t role)
 {
-	for (uint32_t i = 0; i < r->nmember; i++) {
-		struct member *m = &r->member[i];
-		if (m->alive && m->role == MEMBER_RANK && m->cluster == cluster && m->rank == rank)
-			return m;
-	}
+	for (uint32_t i = 0; i < r->nmember; i++)
+		if (r->member[i].alive && r->member[i].role == role)
+			return &r->member[i];
 	return NULL;
 }
 
@@ -67,17 +65,30 @@ procs_tell(struct member *m, const struct spx_feed *f)
 
 /* ---- starting ---- */
 
-static void
-name_process(const struct run *r, const struct member *m, char *text, size_t room)
+void
+procs_name(const struct run *r, const struct member *m, char text[SPX_TEXT_MAX])
 {
-	const char *cluster = r->view.cluster[m->cluster].name;
+	char role[SPX_TEXT_MAX];
+	const char *cluster = r->planned[m->pool / 2].name;
+	bool io = m->pool % 2;
+	int n = 0;
 
-	if (m->role == MEMBER_IO)
-		snprintf(text, room, "I/O process %u behind %s", m->id, cluster);
-	else if (m->role == MEMBER_SPARE)
-		snprintf(text, room, "process %u, a spare of %s", m->id, cluster);
+	if (m->slot == SP_NONE) {
+		snprintf(text, SPX_TEXT_MAX, "%s %s", io ? "an I/O process behind" : "a process of",
+			 cluster);
+		return;
+	}
+	uint32_t id = spx_id_of_slot(&r->agreed, m->slot);
+	if (io)
+		snprintf(text, SPX_TEXT_MAX, "I/O process %u behind %s", id, cluster);
 	else
-		snprintf(text, room, "process %u, rank %u of %s", m->id, m->rank, cluster);
+		n = snprintf(text, SPX_TEXT_MAX, "process %u, ", id);
+	if (!io && m->role == SP_NONE)
+		snprintf(text + n, SPX_TEXT_MAX - (size_t)n, "a spare of %s", cluster);
+	else if (!io) {
+		spx_agreed_name(&r->agreed, m->role, role);
+		snprintf(text + n, SPX_TEXT_MAX - (size_t)n, "%.*s", SPX_TEXT_MAX - 32, role);
+	}
 }
 
 static void
@@ -107,40 +118,40 @@ program_of(struct run *r, const struct member *m)
 {
 	static struct words io;
 
-	if (m->role != MEMBER_IO)
-		return &r->cluster[m->cluster].program;
+	if (m->pool % 2 == 0)
+		return &r->cluster[m->pool / 2].program;
 	snprintf(io.text, sizeof io.text, "%s", r->io_program);
 	io.word[0] = io.text;
 	io.n = 1;
 	return &io;
 }
 
-static void
-start_member(struct run *r, struct member *m)
+/* The next unit of its cluster where processes may run.  false: there is none. */
+static bool
+place_member(struct run *r, struct member *m)
 {
-	struct cluster *c = &r->cluster[m->cluster];
-	struct spx_feed setup = {.type = SPX_FEED_SETUP, .conf = r->conf, .realm = r->realm};
-	char text[128];
-	int pair[2];
+	struct cluster *c = &r->cluster[m->pool / 2];
 
-	m->id = (uint32_t)(m - r->member) + 1;
 	for (uint32_t i = 0; i < c->nunit; i++) {
 		m->unit = c->unit[c->next_unit++ % c->nunit];
 		if (!r->unit[m->unit].lost)
-			break;
+			return true;
 	}
-	if (r->unit[m->unit].lost) {
-		tell_line(r, "cluster %s has no unit left", r->view.cluster[m->cluster].name);
-		r->over = r->failed = true;
-		procs_kill_all(r);
-		return;
-	}
+	tell_line(r, "cluster %s has no unit left", r->planned[m->pool / 2].name);
+	return false;
+}
+
+static bool
+fork_member(struct run *r, struct member *m)
+{
+	int pair[2], bytes = SPX_FEED_MAX;
+
+	if (!place_member(r, m))
+		return false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
 		tell_line(r, "no socket for a process: %s", strerror(errno));
-		r->over = r->failed = true;
-		return;
+		return false;
 	}
-	int bytes = SPX_FEED_MAX;
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 	const struct words *program = program_of(r, m);
 	m->pid = fork();
@@ -148,113 +159,93 @@ start_member(struct run *r, struct member *m)
 		be_program(&r->unit[m->unit], program, pair[1]);
 	close(pair[1]);
 	m->feed = pair[0];
-	m->alive = m->pid > 0;
-	setup.conf.id = m->id;
-	setup.ip =
-		(struct spx_feed_text){r->unit[m->unit].ip, (uint32_t)strlen(r->unit[m->unit].ip)};
-	setup.relay.at = "";
-	procs_tell(m, &setup);
-	name_process(r, m, text, sizeof text);
-	tell_line(r, "started %s: pid %d on %s", text, (int)m->pid, r->unit[m->unit].name);
-	r->changed = true;
-}
-
-static struct member *
-add_process(struct run *r, enum member_role role, uint16_t cluster)
-{
-	if (r->nmember == MEMBERS_MAX) {
-		tell_line(r, "more than %d processes were started", MEMBERS_MAX);
-		r->over = r->failed = true;
-		return NULL;
-	}
-	struct member *m = &r->member[r->nmember++];
-	*m = (struct member){.role = role, .cluster = cluster, .feed = -1};
-	return m;
-}
-
-/* One that is ready, if there is one. */
-static struct member *
-find_ready_spare(struct run *r, uint16_t cluster)
-{
-	struct member *found = NULL;
-
-	for (uint32_t i = 0; i < r->nmember; i++) {
-		struct member *m = &r->member[i];
-		if (m->alive && m->role == MEMBER_SPARE && m->cluster == cluster &&
-		    (!found || (m->ready && !found->ready)))
-			found = m;
-	}
-	return found;
-}
-
-static void
-fill_rank(struct run *r, uint16_t k, uint16_t rank)
-{
-	struct member *m = find_ready_spare(r, k);
-	bool first = true;
-
-	for (uint32_t i = 0; i < r->nmember; i++)
-		first &= r->member[i].role != MEMBER_RANK || r->member[i].cluster != k ||
-			 r->member[i].rank != rank;
-	if (!first)
-		r->cluster[k].takeovers[rank]++;
-	if (!first && m) {
-		m->role = MEMBER_RANK;
-		m->rank = rank;
-		tell_line(r, "rank %u of %s: process %u takes over", rank, r->view.cluster[k].name,
-			  m->id);
-		r->changed = true;
-		return;
-	}
-	m = add_process(r, MEMBER_RANK, k);
-	if (!m)
-		return;
-	m->rank = rank;
-	start_member(r, m);
+	m->alive = m->fresh = m->pid > 0;
+	if (!m->alive)
+		tell_line(r, "a process cannot be started: %s", strerror(errno));
+	return m->alive;
 }
 
 void
-procs_fill(struct run *r)
+procs_start(struct run *r, uint32_t token, uint8_t pool)
 {
-	for (uint16_t k = 0; k < r->view.ncluster && !r->over; k++) {
-		uint32_t spares = 0;
-		for (uint16_t rank = 0; rank < r->view.cluster[k].compute && !r->over; rank++)
-			if (!procs_of_role(r, k, rank))
-				fill_rank(r, k, rank);
-		for (uint32_t i = 0; i < r->nmember; i++)
-			spares += r->member[i].alive && r->member[i].role == MEMBER_SPARE &&
-				  r->member[i].cluster == k;
-		for (; spares < r->cluster[k].spares && !r->over; spares++) {
-			struct member *m = add_process(r, MEMBER_SPARE, k);
-			if (m)
-				start_member(r, m);
-		}
+	struct member *m = r->nmember < MEMBERS_MAX ? &r->member[r->nmember] : NULL;
+	char text[SPX_TEXT_MAX];
+
+	if (m) {
+		*m = (struct member){
+			.token = token, .slot = SP_NONE, .role = SP_NONE, .pool = pool, .feed = -1};
+		r->nmember++;
+	} else {
+		tell_line(r, "more than %d processes were started", MEMBERS_MAX);
 	}
-	for (uint32_t i = 0; i < r->nmember && !r->over; i++)
-		if (r->member[i].id == 0)
-			start_member(r, &r->member[i]);
+	if (!m || !fork_member(r, m)) {
+		r->over = r->failed = true;
+		procs_kill_all(r);
+		return;
+	}
+	procs_name(r, m, text);
+	tell_line(r, "started %s: pid %d on %s", text, (int)m->pid, r->unit[m->unit].name);
+}
+
+/* ---- what is agreed on about them ---- */
+
+static void
+set_up_member(struct run *r, struct member *m)
+{
+	const char *ip = r->unit[m->unit].ip;
+	struct spx_feed setup = {.type = SPX_FEED_SETUP,
+				 .conf = r->conf,
+				 .realm = r->realm,
+				 .ip = {ip, (uint32_t)strlen(ip)},
+				 .relay = {"", 0}};
+
+	setup.conf.id = spx_id_of_slot(&r->agreed, m->slot);
+	procs_tell(m, &setup);
+}
+
+static bool
+was_played(const struct sp_view *v, uint32_t role, uint32_t but)
+{
+	for (uint32_t s = 0; s < v->slots; s++)
+		if (s != but && v->slot[s].role == role)
+			return true;
+	return false;
+}
+
+static void
+follow_member(struct run *r, struct member *m, const struct sp_view *v)
+{
+	char name[SPX_TEXT_MAX];
+
+	for (uint32_t s = ROLES_MAX; s < v->slots && m->slot == SP_NONE; s++)
+		if (v->slot[s].token == m->token) {
+			m->slot = s;
+			set_up_member(r, m);
+		}
+	if (m->slot == SP_NONE)
+		return;
+	const struct sp_slot *of = &v->slot[m->slot];
+	if (of->state == SP_SLOT_DEAD) {
+		procs_end(m);
+		return;
+	}
+	if (of->role == m->role)
+		return;
+	m->role = of->role;
+	spx_agreed_name(&r->agreed, m->role, name);
+	tell_line(r, "%s: process %u %s", name, spx_id_of_slot(&r->agreed, m->slot),
+		  was_played(v, m->role, m->slot) ? "takes over" : "begins");
+}
+
+void
+procs_follow(struct run *r, const struct sp_view *v)
+{
+	for (uint32_t i = 0; i < r->nmember; i++)
+		if (r->member[i].alive)
+			follow_member(r, &r->member[i], v);
 }
 
 /* ---- what they say ---- */
-
-/* All that make frames have made and seen committed what they wanted. */
-static bool
-is_all_done(struct run *r)
-{
-	bool any = false;
-
-	for (uint16_t k = 0; k < r->view.ncluster; k++) {
-		if (spx_view_into(&r->view, k) || !spx_view_out_of(&r->view, k))
-			continue;
-		any = true;
-		for (uint16_t rank = 0; rank < r->view.cluster[k].compute; rank++) {
-			const struct member *m = procs_of_role(r, k, rank);
-			if (!m || !m->done)
-				return false;
-		}
-	}
-	return any;
-}
 
 static void
 end_pipeline(struct run *r)
@@ -264,44 +255,58 @@ end_pipeline(struct run *r)
 	r->over = true;
 	tell_line(r, "all frames are committed");
 	for (uint32_t i = 0; i < r->nmember; i++)
-		if (r->member[i].alive)
+		if (r->member[i].slot == SP_NONE)
+			procs_end(&r->member[i]);
+		else if (r->member[i].alive)
 			procs_tell(&r->member[i], &f);
 }
 
 static void
 answer_chain(struct run *r, struct member *m, const struct spx_feed *ask)
 {
-	char why[SPX_TEXT_MAX] = "";
+	char why[SPX_TEXT_MAX] = "", name[SPX_TEXT_MAX];
 	struct spx_feed f = {.type = SPX_FEED_ANSWER, .number = ask->number};
 
-	f.ok = spx_chain_ops(&r->view, r->view.chain, &r->view.nchain, ask->text.at, ask->text.len,
-			     why);
+	f.ok = agree_chains(r, ask->text.at, ask->text.len, why);
 	f.text = (struct spx_feed_text){why, (uint32_t)strlen(why)};
-	tell_line(r, "process %u: chain %.*s: %s", m->id, (int)ask->text.len, ask->text.at,
+	procs_name(r, m, name);
+	tell_line(r, "%s: chain %.*s: %s", name, (int)ask->text.len, ask->text.at,
 		  f.ok ? "done" : why);
-	r->changed |= f.ok;
 	procs_tell(m, &f);
+}
+
+static void
+hear_hello(struct run *r, struct member *m, const struct spx_feed *f)
+{
+	if (m->slot == SP_NONE || f->text.len >= sizeof m->address)
+		return;
+	memcpy(m->address, f->text.at, f->text.len);
+	m->address[f->text.len] = '\0';
+	m->ready = r->changed = true;
+	sp_node_reached(r->node, m->slot, run_now_ns());
 }
 
 static void
 take_feed(struct run *r, struct member *m, const struct spx_feed *f)
 {
+	char name[SPX_TEXT_MAX];
+
 	switch (f->type) {
 	case SPX_FEED_HELLO:
-		memcpy(m->address, f->text.at, f->text.len);
-		m->address[f->text.len] = '\0';
-		m->ready = true;
-		r->changed |= m->role != MEMBER_SPARE;
+		hear_hello(r, m, f);
 		break;
 	case SPX_FEED_CHAIN_OPS:
 		answer_chain(r, m, f);
 		break;
 	case SPX_FEED_EVENT:
-		tell_line(r, "process %u: %.*s", m->id, (int)f->text.len, f->text.at);
+		procs_name(r, m, name);
+		tell_line(r, "%s: %.*s", name, (int)f->text.len, f->text.at);
 		break;
 	case SPX_FEED_DONE:
-		m->done = true;
-		if (!r->over && is_all_done(r))
+		if (m->slot != SP_NONE)
+			r->left[m->slot] = true;
+		if (!r->over &&
+		    spx_agreed_done(&r->agreed, sp_node_view(r->node), &r->view, r->left))
 			end_pipeline(r);
 		break;
 	default:
@@ -313,7 +318,7 @@ void
 procs_hear(struct run *r, struct member *m)
 {
 	enum { ROOM = 8192 };
-	char why[SPX_TEXT_MAX];
+	char why[SPX_TEXT_MAX], name[SPX_TEXT_MAX];
 	struct spx_feed f;
 
 	if (!m->in)
@@ -326,8 +331,8 @@ procs_hear(struct run *r, struct member *m)
 		size_t len = spx_feed_length(m->in);
 		if (!len || len > ROOM ||
 		    (len <= m->in_len && !spx_feed_read(&f, m->in, len, why))) {
-			tell_line(r, "process %u says what cannot be understood, and is ended",
-				  m->id);
+			procs_name(r, m, name);
+			tell_line(r, "%s says what cannot be understood, and is ended", name);
 			procs_end(m);
 			n = 0;
 			break;
@@ -347,21 +352,40 @@ procs_hear(struct run *r, struct member *m)
 /* ---- their death ---- */
 
 static void
+judge_death(struct run *r, const struct member *m)
+{
+	if (!m->ready) {
+		tell_line(r,
+			  "its program did not come to MPI_Init under a pipeline: all is stopped");
+		agree_stop(r, SP_WHY_FAULTS);
+	} else if (++r->deaths > r->deaths_max) {
+		tell_line(r, "more than %u processes died: all is stopped", r->deaths_max);
+		agree_stop(r, SP_WHY_FAULTS);
+	}
+	if (m->slot == SP_NONE)
+		sp_node_gone(r->node, m->token, run_now_ns());
+	else
+		sp_node_died(r->node, m->slot, SP_WHY_EXIT, run_now_ns());
+}
+
+static void
 bury_member(struct run *r, struct member *m, int status)
 {
-	char text[128], how[64];
+	char text[SPX_TEXT_MAX], how[64];
 
-	name_process(r, m, text, sizeof text);
+	procs_name(r, m, text);
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof how, "signal %d", WTERMSIG(status));
 	else
 		snprintf(how, sizeof how, "status %d", WEXITSTATUS(status));
-	m->alive = false;
+	m->alive = m->fresh = false;
 	if (m->feed >= 0)
 		close(m->feed);
 	m->feed = -1;
 	free(m->in);
 	m->in = NULL;
+	if (r->over && m->slot == SP_NONE) /* it was not told who it is, and was ended */
+		return;
 	r->failed |= r->over && status != 0;
 	if (r->over) {
 		if (status != 0)
@@ -369,23 +393,7 @@ bury_member(struct run *r, struct member *m, int status)
 		return;
 	}
 	tell_line(r, "%s died: %s", text, how);
-	r->changed = true;
-	if (!m->ready || ++r->deaths > r->deaths_max) {
-		if (m->ready)
-			tell_line(r, "more than %u processes died: all is stopped", r->deaths_max);
-		else
-			tell_line(r,
-				  "its program did not come to MPI_Init under a pipeline: all is "
-				  "stopped");
-		r->over = r->failed = true;
-		procs_kill_all(r);
-		return;
-	}
-	if (m->role == MEMBER_IO) {
-		struct member *next = add_process(r, MEMBER_IO, m->cluster);
-		if (next)
-			next->serves = m->serves;
-	}
+	judge_death(r, m);
 }
 
 void

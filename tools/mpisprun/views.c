@@ -9,47 +9,51 @@
 
 /* A cluster that was complete once does not wait again. */
 static void
-mark_started(struct run *r, const struct spx_view *v)
+mark_started(struct run *r)
 {
-	char why[SPX_TEXT_MAX];
+	uint64_t given_up, fresh = spx_agreed_complete(&r->view);
 
-	for (uint32_t k = 0; k < v->ncluster; k++)
-		if (!v->cluster[k].started &&
-		    (spx_view_into(v, (uint16_t)k) | spx_view_out_of(v, (uint16_t)k)) &&
-		    spx_view_complete(v, (uint16_t)k, why)) {
-			r->view.cluster[k].started = true;
-			tell_line(r, "cluster %s is complete", v->cluster[k].name);
-		}
-}
-
-static void
-fill_proc(const struct run *r, const struct member *m, struct spx_proc *p)
-{
-	*p = (struct spx_proc){.id = m->id,
-			       .cluster = m->cluster,
-			       .rank = m->rank,
-			       .kind = m->role == MEMBER_IO ? SPX_IO : SPX_COMPUTE,
-			       .state = m->alive ? SPX_ALIVE : SPX_DEAD,
-			       .ready = m->ready,
-			       .takeovers = m->role == MEMBER_RANK && m->alive
-						    ? r->cluster[m->cluster].takeovers[m->rank]
-						    : 0,
-			       .chains = m->serves};
+	if (sp_node_asks(r->node, &given_up)) /* what is asked for makes another view */
+		return;
+	for (uint32_t k = 0; k < r->view.ncluster; k++)
+		if (fresh >> k & 1)
+			tell_line(r, "cluster %s is complete", r->view.cluster[k].name);
+	if (fresh)
+		spx_agreed_start(r->node, fresh, run_now_ns());
 }
 
 static void
 send_view(struct run *r, const void *frame, size_t len)
 {
+	char name[SPX_TEXT_MAX];
+
 	for (uint32_t i = 0; i < r->nmember; i++) {
 		struct member *m = &r->member[i];
-		if (!m->alive || m->feed < 0)
+		if (!m->alive || m->feed < 0 || m->slot == SP_NONE)
 			continue;
 		ssize_t n = send(m->feed, frame, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n != (ssize_t)len && errno != EPIPE && errno != ECONNRESET) {
-			tell_line(r, "process %u does not read what it is told, and is ended",
-				  m->id);
+			procs_name(r, m, name);
+			tell_line(r, "%s does not read what it is told, and is ended", name);
 			procs_end(m);
 		}
+	}
+}
+
+/* By process: where each can be reached. */
+static void
+collect_addresses(const struct run *r, const char **at)
+{
+	for (uint32_t i = 0; i < r->view.nproc; i++)
+		at[i] = "";
+	for (uint32_t i = 0; i < r->nmember; i++) {
+		const struct member *m = &r->member[i];
+		const struct spx_proc *p =
+			m->slot == SP_NONE
+				? NULL
+				: spx_view_proc(&r->view, spx_id_of_slot(&r->agreed, m->slot));
+		if (p)
+			at[p - r->view.proc] = m->address;
 	}
 }
 
@@ -65,25 +69,20 @@ views_show(struct run *r)
 	if (!r->changed)
 		return;
 	r->changed = false;
-	v->number++;
-	v->nproc = 0;
-	at = calloc(r->nmember + 1, sizeof *at);
-	for (uint32_t i = 0; at && i < r->nmember; i++) {
-		const struct member *m = &r->member[i];
-		if (m->id == 0 || m->role == MEMBER_SPARE)
-			continue;
-		at[v->nproc] = m->address;
-		fill_proc(r, m, &v->proc[v->nproc++]);
-	}
-	if (at && !spx_view_check(v, why)) {
+	spx_agreed_view(&r->agreed, sp_node_view(r->node), 0, v);
+	if (!spx_view_check(v, why)) {
 		tell_line(r, "this cannot work: %s", why);
-		r->over = r->failed = true;
+		agree_stop(r, SP_WHY_OPERATOR);
+		return;
 	}
-	mark_started(r, v);
+	mark_started(r);
+	at = calloc(v->nproc + 1, sizeof *at);
 	room = spx_feed_view_bytes(v);
 	frame = malloc(room);
-	if (frame && at)
+	if (frame && at) {
+		collect_addresses(r, at);
 		len = spx_feed_write_view(frame, room, v, at);
+	}
 	if (len)
 		send_view(r, frame, len);
 	free(frame);
