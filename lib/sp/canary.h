@@ -21,6 +21,8 @@
 	X(MUTE, "who becomes master does not tell those who are behind")     \
 	X(DESERTED, "a role is given up while a spare is left")              \
 	X(UNFILLED, "a spare that was used is not made up for")              \
+	X(REASSIGNED, "roles that have a pool are given another one")        \
+	X(IMPATIENT, "a new master counts silence of before its election")   \
 	X(LOST_DEATH, "a unit reports a death once only")
 
 enum sp_bug {

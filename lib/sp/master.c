@@ -648,8 +648,10 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	/* Views were made before: another master made them, and is lost. */
 	bool lost = n->agreed->number > 1 && measures_of(n, SP_FAULT_MASTER)->set & SP_STOP;
 	m->stop = lost ? SP_WHY_SEVERITY : SP_WHY_NONE;
+	/* Its time of listening begins now: leases of the one before it may hold until then. */
+	uint64_t known = SP_BUG(IMPATIENT) ? n->detect_ns - n->conf.beat_ns : 0;
 	for (uint32_t u = 0; u < units; u++)
-		m->heard[u] = (struct sp_heard){.listen_ns = m->listen_ns};
+		m->heard[u] = (struct sp_heard){.listen_ns = m->listen_ns - known};
 	memset(m->reported, 0, n->conf.limits.slots_max);
 	memset(m->reached, 0, n->conf.limits.slots_max * sizeof *m->reached);
 	m->nask = 0;

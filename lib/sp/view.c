@@ -168,6 +168,10 @@ sp_view_check(const struct sp_view *v, const char **what)
 	for (uint32_t r = 0; r < v->l.roles; r++)
 		if (v->role[r] != SP_NONE && v->gone[r])
 			return false;
+	*what = "a role is played by a slot of another pool";
+	for (uint32_t r = 0; r < v->l.roles; r++)
+		if (v->role[r] != SP_NONE && v->slot[v->role[r]].pool != sp_role_pool(v, r))
+			return false;
 	*what = "more slots than the table holds";
 	if (v->slots > v->l.slots_max)
 		return false;
@@ -417,7 +421,8 @@ assign_roles(struct sp_view *v, const struct sp_op *o)
 	if (o->why >= SP_POOL_LATER || o->b == 0 || o->a >= v->l.roles || o->b > v->l.roles - o->a)
 		return false;
 	for (uint32_t r = o->a; r < o->a + o->b; r++)
-		if (sp_role_pool(v, r) != SP_POOL_LATER || v->role[r] != SP_NONE || v->gone[r])
+		if ((sp_role_pool(v, r) != SP_POOL_LATER || v->role[r] != SP_NONE || v->gone[r]) &&
+		    !SP_BUG(REASSIGNED))
 			return false;
 	for (uint32_t r = o->a; r < o->a + o->b; r++)
 		v->slot[r].pool = o->why;

@@ -172,7 +172,13 @@ static const struct plan {
 	P(LOST_DEATH, B(COMPLETE)),
 	P(DESERTED, B(SLOT)),
 	P(UNFILLED, B(COMPLETE)),
+	P(REASSIGNED, B(SLOT)),
 #undef P
+	{.sp = SP_BUG_IMPATIENT,
+	 .name = "IMPATIENT",
+	 .run = sp_masters_run,
+	 .scenario = "sp-masters",
+	 .breaks = B(LEASE)},
 #define P(id, breaks_)                                                       \
 	{                                                                    \
 		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run, \

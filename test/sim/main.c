@@ -60,6 +60,8 @@ const struct scenario scenarios[] = {
 	 false, sp_storm_run, NULL},
 	{"sp-thousand", "1000 processes on 64 units: views in 50 ms, control 1 % of 1 Gb/s", true,
 	 sp_thousand_run, NULL},
+	{"sp-masters", "1000 processes on 64 units: masters die in a row, a minority, full disks",
+	 false, sp_masters_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},
@@ -230,6 +232,8 @@ fresh_seeds(const struct scenario *sc)
 		return 60;
 	if (sc->run == sp_run)
 		return 150;
+	if (sc->run == sp_masters_run)
+		return 1;
 	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||

@@ -144,6 +144,8 @@ void sp_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_thousand.c */
 void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
+/* sp_masters.c */
+void sp_masters_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spx.c */
 void spx_run(uint64_t seed, bool verbose, struct outcome *o);
 void spx_chain_run(uint64_t seed, bool verbose, struct outcome *o);

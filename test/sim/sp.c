@@ -24,6 +24,10 @@ struct campaign {
 	 * in part.  What is promised must outlive that. */
 	bool storm;
 	uint32_t kills, cuts, pauses, steps;
+	/* Roles kept for later, the last ones: two operators want them for pools of their own. */
+	uint32_t later;
+	uint32_t operators[2];
+	uint64_t ask_ns;
 };
 
 enum { PROCESS, NODE, CUT, ONE_WAY, DISK, PAUSE, STEP, HANG, KINDS };
@@ -167,6 +171,41 @@ give_signs(struct sim *s, void *who, uint64_t arg)
 	sim_at(s, s->now_ns + w->conf.hang_ns / 8, give_signs, c, 0);
 }
 
+/* Both ask until the roles have a pool; whose pool it is, all agree on. */
+static void
+ask_for_roles(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+	struct spw *w = c->w;
+	uint32_t first = w->conf.limits.roles - c->later;
+	uint64_t given_up;
+
+	(void)arg;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct spw_daemon *d = w->daemon[c->operators[i]];
+		if (!d->alive || s->now_ns < d->paused_until_ns ||
+		    sp_node_asks(d->node, &given_up) ||
+		    sp_role_pool(sp_node_view(d->node), first) != SP_POOL_LATER)
+			continue;
+		(void)sp_node_ask(d->node, SP_OP_ROLES, (uint8_t)(1 + i), first, c->later,
+				  spw_local_ns(d));
+		(void)sp_node_ask(d->node, SP_OP_POOL, 0, 1 + i, 1, spw_local_ns(d));
+		spw_after(d);
+	}
+	/* Each unit starts its part, as soon as it knows. */
+	for (uint32_t u = 0; u < w->n; u++) {
+		struct spw_daemon *d = w->daemon[u];
+		if (!d->alive || s->now_ns < d->paused_until_ns)
+			continue;
+		uint8_t pool = sp_role_pool(sp_node_view(d->node), first);
+		if (pool == SP_POOL_LATER)
+			continue;
+		sp_node_want(d->node, pool, 1 + c->later / w->n, spw_local_ns(d));
+		spw_after(d);
+	}
+	sim_at(s, s->now_ns + 5 * BASE_MS_NS, ask_for_roles, c, 0);
+}
+
 static void
 check_actors_often(struct sim *s, void *who, uint64_t arg)
 {
@@ -179,61 +218,13 @@ check_actors_often(struct sim *s, void *who, uint64_t arg)
 
 /* ---- the end ---- */
 
-static uint32_t
-count_spares(const struct sp_view *v)
-{
-	uint32_t n = 0;
-
-	for (uint32_t s = 0; s < v->slots; s++)
-		n += v->slot[s].state == SP_SLOT_SPARE;
-	return n;
-}
-
-/* Who is not as all should be; SP_NONE: nobody. */
-static uint32_t
-find_unfinished(const struct spw *w, const char **what)
-{
-	for (uint32_t u = 0; u < w->n; u++) {
-		const struct spw_daemon *d = w->daemon[u];
-		*what = "is not started";
-		if (!d->alive)
-			return u;
-		const struct sp_view *v = sp_node_view(d->node);
-		*what = "has not got the newest view";
-		if (v->number != w->newest)
-			return u;
-		if (v->over)
-			continue;
-		*what = "is not up in the view";
-		if (!sp_node_joined(d->node))
-			return u;
-		*what = "has no lease";
-		if (!sp_node_may_act(d->node, spw_local_ns(d)))
-			return u;
-		*what = "has a role that nobody plays";
-		for (uint32_t r = 0; r < v->l.roles; r++)
-			if (v->role[r] == SP_NONE && !v->gone[r] && v->slots < v->l.slots_max)
-				return u;
-		*what = "has too few spares, and they are to be made up for";
-		if (w->conf.refill && v->slots < v->l.slots_max &&
-		    count_spares(v) < w->conf.slots - v->l.roles)
-			return u;
-		*what = "has a role whose process is dead";
-		for (uint32_t r = 0; r < v->l.roles; r++)
-			if (v->role[r] != SP_NONE && v->slot[v->role[r]].unit == u &&
-			    !d->runs[v->role[r]])
-				return u;
-	}
-	return SP_NONE;
-}
-
 static bool
 is_cluster_whole(void *who)
 {
 	const struct campaign *c = who;
 	const char *what;
 
-	return find_unfinished(c->w, &what) == SP_NONE;
+	return spw_unfinished(c->w, &what) == SP_NONE;
 }
 
 static void
@@ -281,6 +272,25 @@ draw_conf(struct base_prng *p)
 	return c;
 }
 
+/* In some worlds the last roles are kept for later. */
+static void
+draw_later(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SLOTS_MAX])
+{
+	struct base_prng q = base_prng_seed(c->prng.s[0]); /* what seeds drew before stays */
+
+	if (conf->refill || conf->none_left != SP_NONE_LEFT_WAIT || conf->limits.roles < 2 ||
+	    !coin(&q, 40))
+		return;
+	c->later = (uint32_t)between(&q, 1, conf->limits.roles - 1);
+	c->ask_ns = between(&q, 300, 3000) * BASE_MS_NS;
+	for (uint32_t i = 0; i < 2; i++)
+		c->operators[i] = (uint32_t)base_prng_below(&q, conf->limits.units);
+	memset(pool_of, 0, SPW_SLOTS_MAX);
+	memset(pool_of + conf->limits.roles - c->later, SP_POOL_LATER, c->later);
+	conf->pool_of = pool_of;
+	conf->off = UINT64_C(1) << SP_POOL_LATER | 6;
+}
+
 static void
 play_campaign(struct campaign *c)
 {
@@ -298,25 +308,16 @@ play_campaign(struct campaign *c)
 	if (w->conf.hang_ns)
 		sim_at(s, s->now_ns, give_signs, c, 0);
 	sim_at(s, s->now_ns + base_prng_below(&c->prng, BASE_S_NS), break_something, c, 0);
+	if (c->later)
+		sim_at(s, s->now_ns + c->ask_ns, ask_for_roles, c, 0);
 	sim_run(s, s->now_ns + FAULTS_NS, NULL, NULL);
 	heal_units(c);
 	/* What was under way when it healed is over: pauses, hanging processes. */
 	sim_run(s, s->now_ns + BASE_S_NS, NULL, NULL);
 	sim_run(s, s->now_ns + COMPLETE_NS, is_cluster_whole, c);
-	uint32_t u = s->failed ? SP_NONE : find_unfinished(w, &what);
+	uint32_t u = s->failed ? SP_NONE : spw_unfinished(w, &what);
 	INVARIANT(s, COMPLETE, u == SP_NONE, "unit %u %s, %llu s after all was well", u, what,
 		  (unsigned long long)(COMPLETE_NS / BASE_S_NS));
-}
-
-static void
-note_outcome(struct sim *s, struct outcome *o)
-{
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	memcpy(o->why, s->why, sizeof o->why);
 }
 
 static void
@@ -326,7 +327,9 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 	struct sp_node_conf conf = draw_conf(&c.prng);
 	struct spw_links l = {.rate_bps = 125000000};
 	struct sim *s = sim_new(seed);
+	static uint8_t pool_of[SPW_SLOTS_MAX];
 
+	draw_later(&c, &conf, pool_of);
 	l.delay_ns = PICK(&c.prng, 20000, 50000, 500000);
 	l.loss_ppb = (uint32_t)PICK(&c.prng, 0, 0, 1000000, 30000000);
 	l.dup_ppb = (uint32_t)PICK(&c.prng, 0, 10000000);
@@ -340,7 +343,7 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 		c.every_ns = 5 * BASE_MS_NS;
 	}
 	play_campaign(&c);
-	note_outcome(s, o);
+	spw_note(s, o);
 	snprintf(o->note, sizeof o->note,
 		 "%u units, %u roles: %llu views, %u masters; %u processes and %u nodes died, %u "
 		 "cuts, "

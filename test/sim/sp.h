@@ -9,6 +9,7 @@
 
 #include "draw.h"
 #include "invariants.h"
+#include "scenario.h"
 #include "sim.h"
 
 #include "sp/node.h"
@@ -72,12 +73,13 @@ struct spw {
 	bool cut[SPW_UNITS_MAX][SPW_UNITS_MAX]; /* from, to */
 	uint32_t egress[SPW_UNITS_MAX], ingress[SPW_UNITS_MAX];
 	struct spw_truth truth[SPW_VIEWS_MAX];
-	uint64_t newest;		 /* view that somebody has */
-	uint32_t role_of[SPW_SLOTS_MAX]; /* + 1; 0: none yet */
-	bool gone[SP_ROLES_MAX];	 /* roles given up */
-	uint64_t leader_of[64];		 /* by term % 64: term << 16 | unit + 1 */
-	uint64_t slack_ns;		 /* of leases, for clocks that are apart */
-	bool restarts;			 /* what died comes back by itself */
+	uint64_t newest;		    /* view that somebody has */
+	uint32_t role_of[SPW_SLOTS_MAX];    /* + 1; 0: none yet */
+	bool gone[SP_ROLES_MAX];	    /* roles given up */
+	uint8_t pool_of_role[SP_ROLES_MAX]; /* + 1, of roles that were kept for later; 0: still */
+	uint64_t leader_of[64];		    /* by term % 64: term << 16 | unit + 1 */
+	uint64_t slack_ns;		    /* of leases, for clocks that are apart */
+	bool restarts;			    /* what died comes back by itself */
 	uint32_t deaths, masters, starts, takeovers, disk_faults;
 };
 
@@ -103,5 +105,9 @@ void spw_step_clock(struct spw_daemon *d, uint64_t ns);
 void spw_after(struct spw_daemon *d);
 /* One slot for each role, old epochs stand still. */
 void spw_check_actors(struct spw *w);
+/* The unit that is not as all should be when all is well, and what is; SP_NONE: there is none. */
+uint32_t spw_unfinished(const struct spw *w, const char **what);
+/* What a run was like. */
+void spw_note(const struct sim *s, struct outcome *o);
 
 #endif

@@ -5,7 +5,6 @@
 #include "sp.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ROLES	  1000u
 #define SPARES	  24u
@@ -137,12 +136,7 @@ sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o)
 
 	s->verbose = verbose;
 	measure_thousand(&t, o);
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	memcpy(o->why, s->why, sizeof o->why);
+	spw_note(s, o);
 	spw_free(t.w);
 	sim_free(s);
 }

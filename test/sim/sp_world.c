@@ -109,6 +109,21 @@ check_gone(struct spw *w, const struct sp_view *v)
 		  (unsigned long long)v->number);
 }
 
+/* Roles kept for later get a pool once. */
+static void
+check_pools(struct spw *w, const struct sp_view *v)
+{
+	for (uint32_t r = 0; r < v->l.roles; r++) {
+		uint8_t pool = sp_role_pool(v, r);
+		if (pool == SP_POOL_LATER)
+			continue;
+		INVARIANT(w->s, SLOT, !w->pool_of_role[r] || w->pool_of_role[r] == pool + 1,
+			  "role %u was of pool %u and is of pool %u in view %llu", r,
+			  w->pool_of_role[r] - 1, pool, (unsigned long long)v->number);
+		w->pool_of_role[r] = (uint8_t)(pool + 1);
+	}
+}
+
 static void
 check_view(struct spw_daemon *d, const struct sp_view *v)
 {
@@ -124,8 +139,10 @@ check_view(struct spw_daemon *d, const struct sp_view *v)
 	uint64_t hash = sp_view_hash(v);
 	if (t->hash == 0)
 		*t = (struct spw_truth){hash, w->s->now_ns, v->epoch};
-	if (v->number >= w->newest)
+	if (v->number >= w->newest) {
 		check_gone(w, v);
+		check_pools(w, v);
+	}
 	INVARIANT(w->s, VIEWS, t->hash == hash, "unit %u: its view %llu is not that of others",
 		  d->unit, (unsigned long long)v->number);
 	INVARIANT(w->s, VIEWS, v->number > d->number, "unit %u: view %llu after view %llu", d->unit,
@@ -190,6 +207,74 @@ spw_check_actors(struct spw *w)
 			  reigns, u);
 		reigns = u;
 	}
+}
+
+/* ---- the end ---- */
+
+static uint32_t
+count_spares(const struct sp_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < v->slots; s++)
+		n += v->slot[s].state == SP_SLOT_SPARE;
+	return n;
+}
+
+/* Somebody is to play it. */
+static bool
+is_role_wanted(const struct sp_view *v, uint32_t r)
+{
+	return !v->gone[r] && !(v->off >> sp_role_pool(v, r) & 1);
+}
+
+uint32_t
+spw_unfinished(const struct spw *w, const char **what)
+{
+	for (uint32_t u = 0; u < w->n; u++) {
+		const struct spw_daemon *d = w->daemon[u];
+		*what = "is not started";
+		if (!d->alive)
+			return u;
+		const struct sp_view *v = sp_node_view(d->node);
+		*what = "has not got the newest view";
+		if (v->number != w->newest)
+			return u;
+		if (v->over)
+			continue;
+		*what = "is not up in the view";
+		if (!sp_node_joined(d->node))
+			return u;
+		*what = "has no lease";
+		if (!sp_node_may_act(d->node, spw_local_ns(d)))
+			return u;
+		*what = "has a role that nobody plays";
+		for (uint32_t r = 0; r < v->l.roles; r++)
+			if (v->role[r] == SP_NONE && is_role_wanted(v, r) &&
+			    v->slots < v->l.slots_max)
+				return u;
+		*what = "has too few spares, and they are to be made up for";
+		if (w->conf.refill && v->slots < v->l.slots_max &&
+		    count_spares(v) < w->conf.slots - v->l.roles)
+			return u;
+		*what = "has a role whose process is dead";
+		for (uint32_t r = 0; r < v->l.roles; r++)
+			if (v->role[r] != SP_NONE && v->slot[v->role[r]].unit == u &&
+			    !d->runs[v->role[r]])
+				return u;
+	}
+	return SP_NONE;
+}
+
+void
+spw_note(const struct sim *s, struct outcome *o)
+{
+	o->ok = !s->failed;
+	o->broken = s->broken;
+	o->hash = s->hash;
+	o->events = s->events;
+	o->virtual_ns = s->now_ns;
+	memcpy(o->why, s->why, sizeof o->why);
 }
 
 /* ---- what a daemon asks for ---- */
