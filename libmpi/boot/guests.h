@@ -33,7 +33,8 @@
 /* So many at most come in at a turn: the words of who came before may still be on their way. */
 #define LMPI_GUESTS_A_TURN 8u
 
-enum lmpi_word { LMPI_KNOCK = 1, LMPI_TAKEN, LMPI_GO };
+/* KNOCK_FAR: over a door, where nothing is said to go on (port.c). */
+enum lmpi_word { LMPI_KNOCK = 1, LMPI_TAKEN, LMPI_GO, LMPI_KNOCK_FAR };
 
 void lmpi_word_write(uint8_t bytes[LMPI_WORD_BYTES], enum lmpi_word what, uint64_t token);
 /* To a socket that has room for it; false: broken. */

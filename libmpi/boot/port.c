@@ -2,7 +2,8 @@
 /* Ports: TCP sockets that listen (guests.h: how conversations of two roots begin there), and doors
  * at a relay.  Over doors there is nobody to be held up by: who knocks has an address, and a lane
  * of its own.  There the words of guests.h are blocks of that lane, with a greeting behind KNOCK
- * and TAKEN so that nobody waits for it: the other side may be far away. */
+ * and TAKEN, and behind that of KNOCK what its root says next, if it is short.  Nobody says GO, and
+ * nobody waits for it: the other side may be far away. */
 #include "boot.h"
 
 #include "guests.h"
@@ -24,15 +25,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PORTS_MAX 256
-#define BACKLOG	  1024
-#define ERR_PORT  LMPI_ERR_PORT
-#define DOOR_NONE UINT32_MAX
-#define CONNECT_S 300.0
-#define FAR_S	  5.0
-#define SWAP_S	  300.0 /* or what is said by "timeout", if that is longer */
-#define LOOK_NS	  BASE_MS_NS
-#define GREETINGS "the greetings"
+#define PORTS_MAX      256
+#define BACKLOG	       1024
+#define ERR_PORT       LMPI_ERR_PORT
+#define DOOR_NONE      UINT32_MAX
+#define CONNECT_S      300.0
+#define SWAP_S	       300.0 /* or what is said by "timeout", if that is longer */
+#define LOOK_NS	       BASE_MS_NS
+#define GREETINGS      "the greetings"
+#define GREETING_BYTES (LMPI_WORD_BYTES + sizeof(struct lmpi_greeting))
 
 static struct port {
 	int fd; /* -1: free */
@@ -122,12 +123,30 @@ static bool
 say_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token,
 	 const struct lmpi_greeting *g)
 {
-	uint8_t b[LMPI_WORD_BYTES + sizeof *g];
-	size_t len = LMPI_WORD_BYTES + (g ? sizeof *g : 0);
+	uint8_t b[GREETING_BYTES];
+	size_t len = g ? sizeof b : LMPI_WORD_BYTES;
 
 	lmpi_word_write(b, what, token);
 	if (g)
 		memcpy(b + LMPI_WORD_BYTES, g, sizeof *g);
+	return push_some(t, b, len) == (int64_t)len;
+}
+
+/* Over a door, with what comes next if it is kept there until somebody accepts. */
+static bool
+knock_far(struct lmpi_talk *t, uint64_t token, const struct lmpi_greeting *g, const void *first,
+	  size_t first_len)
+{
+	uint8_t b[LMPI_KNOCK_BYTES];
+	size_t len = GREETING_BYTES;
+
+	lmpi_word_write(b, LMPI_KNOCK_FAR, token);
+	memcpy(b + LMPI_WORD_BYTES, g, sizeof *g);
+	t->ahead = first_len <= sizeof b - len;
+	if (t->ahead) {
+		memcpy(b + len, first, first_len);
+		len += first_len;
+	}
 	return push_some(t, b, len) == (int64_t)len;
 }
 
@@ -136,8 +155,8 @@ static int
 hear_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token, struct lmpi_greeting *g,
 	  uint64_t deadline)
 {
-	uint8_t b[LMPI_WORD_BYTES + sizeof *g];
-	size_t len = LMPI_WORD_BYTES + (g ? sizeof *g : 0), have = 0;
+	uint8_t b[GREETING_BYTES];
+	size_t len = g ? sizeof b : LMPI_WORD_BYTES, have = 0;
 
 	while (have < len) {
 		if (!await_talk(t, deadline))
@@ -341,11 +360,12 @@ static bool
 take_far(uint64_t token, struct lmpi_talk *t, const struct lmpi_greeting *mine,
 	 struct lmpi_greeting *theirs)
 {
-	uint64_t soon = port_deadline(FAR_S); /* as long as it takes there and back */
-
-	if (hear_word(t, LMPI_KNOCK, token, theirs, soon) == 1 &&
-	    say_word(t, LMPI_TAKEN, token, mine) && hear_word(t, LMPI_GO, token, NULL, soon) == 1)
+	/* It is here, whole, but for what is none. */
+	if (hear_word(t, LMPI_KNOCK_FAR, token, theirs, 0) == 1 &&
+	    say_word(t, LMPI_TAKEN, token, mine)) {
+		t->unsure = true;
 		return true;
+	}
 	lmpi_talk_end(t);
 	return false;
 }
@@ -452,8 +472,8 @@ reach_port(const char *name, uint64_t deadline, struct lmpi_talk *t, uint64_t *t
 
 int
 lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
-		  const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
-		  char why[LMPI_WHY])
+		  const struct lmpi_greeting *mine, const void *first, size_t first_len,
+		  struct lmpi_greeting *theirs, char why[LMPI_WHY])
 {
 	double limit = seconds < 0 ? CONNECT_S : seconds;
 	uint64_t deadline = port_deadline(limit), token;
@@ -465,13 +485,14 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 		return rc;
 	}
 	bool far = t->fd < 0;
-	int heard = say_word(t, LMPI_KNOCK, token, far ? mine : NULL)
-			    ? hear_word(t, LMPI_TAKEN, token, far ? theirs : NULL, deadline)
-			    : -1;
+	bool knocked = far ? knock_far(t, token, mine, first, first_len)
+			   : say_word(t, LMPI_KNOCK, token, NULL);
+	int heard = knocked ? hear_word(t, LMPI_TAKEN, token, far ? theirs : NULL, deadline) : -1;
+	if (heard == 1 && far)
+		return LMPI_OK;
 	if (heard == 1 && say_word(t, LMPI_GO, token, NULL))
-		return far ? LMPI_OK
-			   : lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs,
-					    sizeof *theirs, why);
+		return lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs, sizeof *theirs,
+				      why);
 	bool refused = heard < 0 && far && lmpi_doors_refused(t->door, why);
 	lmpi_talk_end(t);
 	if (refused)
@@ -574,7 +595,7 @@ lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, s
 		(void)await_talk(t, base_min_ns(now + LOOK_NS, deadline));
 	}
 	snprintf(why, LMPI_WHY, "swapping %s: %s went away", phase, root);
-	return LMPI_ERR_OTHER;
+	return t->unsure ? LMPI_TALK_GONE : LMPI_ERR_OTHER;
 }
 
 void

@@ -188,6 +188,7 @@ lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int r
 		int tag, struct lmpi_comm **made)
 {
 	struct news news = {MPI_SUCCESS, 0, lmpi_cid_offer_two(), 0};
+	struct lmpi_cards cards = {0};
 	struct lmpi_group *remote = NULL;
 	uint32_t *world = NULL;
 	struct leaders l;
@@ -209,7 +210,8 @@ lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int r
 	free(world);
 	if (rc == MPI_SUCCESS && news.others)
 		rc = lmpi_introduce(c, local_leader, swap_as_leader, &l, (uint32_t)news.size,
-				    &remote);
+				    &cards, &remote);
+	lmpi_cards_free(&cards);
 	if (rc)
 		return rc;
 	rc = fit_together(c, remote);

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "coll.h"
+#include "lock.h"
 #include "others.h"
 
 #define CARD_INTS (LMPI_CARD_BYTES / sizeof(int))
@@ -15,6 +16,7 @@ _Static_assert(LMPI_CARD_BYTES % sizeof(int) == 0, "cards are gathered as number
 /* What each process of a side says to its own. */
 struct entry {
 	int rc, slots;
+	int threads; /* other threads may connect this process to others meanwhile */
 	int card[CARD_INTS];
 };
 #define ENTRY_INTS ((int)(sizeof(struct entry) / sizeof(int)))
@@ -31,62 +33,90 @@ no_cards(void)
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for the cards of the processes");
 }
 
-/* The cards of c's processes and what they agree on; *cards is malloc'd. */
-static int
-gather_cards(struct lmpi_comm *c, uint8_t **cards, struct side *mine)
+static const struct side *
+side_of_cards(const struct lmpi_cards *cards)
 {
-	struct entry own = {.slots = (int)lmpi_world.slots}, *all;
+	return (const struct side *)(const void *)cards->words;
+}
+
+/* The cards of c's processes and what they agree on.  An error is of the gathering itself.
+ * *threads: some process has others. */
+static int
+gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, bool *threads)
+{
+	struct entry own = {.slots = (int)lmpi_world.slots, .threads = lmpi_lock_shared}, *all;
+	struct side mine = {0};
 	char why[LMPI_WHY];
 	int rc;
 
 	own.rc = lmpi_meet_ready(why);
 	lmpi_card_mine((uint8_t *)own.card);
 	all = malloc((size_t)c->size * sizeof(*all));
-	*cards = malloc((size_t)c->size * LMPI_CARD_BYTES);
-	if (all == NULL || *cards == NULL) {
+	cards->len = sizeof(mine) + (size_t)c->size * LMPI_CARD_BYTES;
+	cards->words = malloc(cards->len);
+	if (all == NULL || cards->words == NULL) {
 		free(all);
 		return no_cards();
 	}
 	rc = lmpi_coll_allgather_ints(c, (const int *)&own, (int *)all, ENTRY_INTS);
-	*mine = (struct side){.rc = rc};
+	*threads = false;
 	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++) {
 		if (all[i].rc)
-			mine->rc = all[i].rc;
-		if ((uint64_t)all[i].slots > mine->base)
-			mine->base = (uint64_t)all[i].slots;
-		memcpy(*cards + (size_t)i * LMPI_CARD_BYTES, all[i].card, LMPI_CARD_BYTES);
+			mine.rc = all[i].rc;
+		if ((uint64_t)all[i].slots > mine.base)
+			mine.base = (uint64_t)all[i].slots;
+		*threads |= all[i].threads != 0;
+		memcpy(cards->words + sizeof(mine) + (size_t)i * LMPI_CARD_BYTES, all[i].card,
+		       LMPI_CARD_BYTES);
 	}
+	memcpy(cards->words, &mine, sizeof(mine));
 	free(all);
 	if (own.rc)
 		(void)lmpi_error(own.rc, "%s", why);
-	else if (mine->rc)
-		(void)lmpi_error((int)mine->rc, "another process of the communicator cannot");
+	else if (mine.rc)
+		(void)lmpi_error((int)mine.rc, "another process of the communicator cannot");
+	return rc;
+}
+
+void
+lmpi_cards_free(struct lmpi_cards *cards)
+{
+	free(cards->words);
+	*cards = (struct lmpi_cards){0};
+}
+
+int
+lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards)
+{
+	bool threads = false;
+	int rc = gather_cards(c, cards, &threads);
+
+	if (rc == MPI_SUCCESS)
+		rc = (int)side_of_cards(cards)->rc;
+	if (rc == MPI_SUCCESS && threads)
+		lmpi_cards_free(cards);
 	return rc;
 }
 
 /* The leaders' part.  All is said at once: the other side may be far away. */
 static int
-swap_cards(const struct lmpi_comm *c, lmpi_swap_fn *swap, void *arg, const struct side *mine,
-	   const uint8_t *cards, struct side *theirs, uint8_t *their_cards, uint32_t n)
+swap_cards(lmpi_swap_fn *swap, void *arg, const struct lmpi_cards *cards, struct side *theirs,
+	   uint8_t *their_cards, uint32_t n)
 {
-	size_t len = (size_t)c->size * LMPI_CARD_BYTES, their_len = (size_t)n * LMPI_CARD_BYTES;
-	uint8_t *out = malloc(sizeof(*mine) + len), *in = malloc(sizeof(*theirs) + their_len);
-	int rc = out != NULL && in != NULL ? MPI_SUCCESS : no_cards();
+	size_t their_len = (size_t)n * LMPI_CARD_BYTES;
+	uint8_t *in = malloc(sizeof(*theirs) + their_len);
+	int rc = in != NULL ? MPI_SUCCESS : no_cards();
 
-	if (rc == MPI_SUCCESS) {
-		memcpy(out, mine, sizeof(*mine));
-		memcpy(out + sizeof(*mine), cards, len);
-		rc = swap(arg, "the cards of all processes", out, sizeof(*mine) + len, in,
-			  sizeof(*theirs) + their_len);
-	}
+	if (rc == MPI_SUCCESS)
+		rc = swap(arg, "the cards of all processes", cards->words,
+			  cards->said ? 0 : cards->len, in, sizeof(*theirs) + their_len);
 	if (rc == MPI_SUCCESS) {
 		memcpy(theirs, in, sizeof(*theirs));
 		memcpy(their_cards, in + sizeof(*theirs), their_len);
 	}
-	free(out);
 	free(in);
-	if (rc || mine->rc)
-		return rc ? rc : (int)mine->rc;
+	if (rc || side_of_cards(cards)->rc)
+		return rc ? rc : (int)side_of_cards(cards)->rc;
 	if (theirs->rc)
 		return lmpi_error(MPI_ERR_OTHER, "a process of the other side cannot, see there");
 	return MPI_SUCCESS;
@@ -106,6 +136,8 @@ agree_outcome(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, in
 	}
 	if (err == MPI_SUCCESS)
 		err = lmpi_coll_bcast_bytes(c, &mine, sizeof(mine), leader);
+	if (err == MPI_SUCCESS && (int)mine == LMPI_INTRODUCE_GONE)
+		return LMPI_INTRODUCE_GONE;
 	if (err || rc)
 		return err ? err : rc;
 	return mine ? lmpi_error((int)mine, "another process could not be connected") : MPI_SUCCESS;
@@ -129,34 +161,43 @@ adopt_cards(const struct lmpi_comm *c, const struct side *mine, const struct sid
 	return MPI_SUCCESS;
 }
 
-int
-lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
-	       struct lmpi_group **remote)
+static int
+exchange_groups(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
+		const struct lmpi_cards *cards, uint8_t *their_cards, struct lmpi_group **remote)
 {
-	uint8_t *cards = NULL, *their_cards = malloc((size_t)n * LMPI_CARD_BYTES);
-	struct side mine, theirs = {0};
-	int rc = their_cards != NULL ? gather_cards(c, &cards, &mine) : no_cards();
+	const struct side *mine = side_of_cards(cards);
+	struct side theirs = {0};
+	int rc;
 
-	*remote = NULL;
-	if (rc) {
-		free(cards);
-		free(their_cards);
-		return rc;
-	}
 	if (c->rank == leader)
-		theirs.rc = swap_cards(c, swap, arg, &mine, cards, &theirs, their_cards, n);
+		theirs.rc = swap_cards(swap, arg, cards, &theirs, their_cards, n);
 	rc = lmpi_coll_bcast_bytes(c, &theirs, sizeof(theirs), leader);
 	if (rc == MPI_SUCCESS && theirs.rc) {
 		rc = (int)theirs.rc;
-		if (c->rank != leader && mine.rc == 0)
+		if (c->rank != leader && mine->rc == 0 && rc != LMPI_INTRODUCE_GONE)
 			(void)lmpi_error(rc, "the leaders could not exchange their groups");
-	} else if (rc == MPI_SUCCESS) {
-		rc = lmpi_coll_bcast_bytes(c, their_cards, (int64_t)n * LMPI_CARD_BYTES, leader);
-		if (rc == MPI_SUCCESS)
-			rc = adopt_cards(c, &mine, &theirs, their_cards, n, remote);
-		rc = agree_outcome(c, leader, swap, arg, rc);
+		return rc;
 	}
-	free(cards);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_coll_bcast_bytes(c, their_cards, (int64_t)n * LMPI_CARD_BYTES, leader);
+	if (rc == MPI_SUCCESS)
+		rc = adopt_cards(c, mine, &theirs, their_cards, n, remote);
+	return agree_outcome(c, leader, swap, arg, rc);
+}
+
+int
+lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
+	       struct lmpi_cards *cards, struct lmpi_group **remote)
+{
+	uint8_t *their_cards = malloc((size_t)n * LMPI_CARD_BYTES);
+	bool threads;
+	int rc = their_cards != NULL ? MPI_SUCCESS : no_cards();
+
+	*remote = NULL;
+	if (rc == MPI_SUCCESS && cards->words == NULL)
+		rc = gather_cards(c, cards, &threads);
+	if (rc == MPI_SUCCESS)
+		rc = exchange_groups(c, leader, swap, arg, n, cards, their_cards, remote);
 	free(their_cards);
 	if (rc && *remote != NULL) {
 		lmpi_group_unref(*remote);

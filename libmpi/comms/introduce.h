@@ -5,6 +5,9 @@
  * leaders have a way to tell each other something.  Each side's cards go to the other side, and
  * become world ranks there.  When it returns well, everybody of both sides may send to everybody.
  *
+ * A round trip between the sides is saved if one of them has its cards before the leaders meet, and
+ * its leader says them along with its first words.
+ *
  * Threads  the lock is held.  Errors  an error code, the same on both sides; said. */
 #ifndef LMPI_INTRODUCE_H
 #define LMPI_INTRODUCE_H
@@ -15,8 +18,24 @@
 typedef int lmpi_swap_fn(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
 			 size_t their_len);
 
-/* n: processes of the other side.  swap and arg count at the leader.  *remote: a reference. */
+/* swap() says that the other leader has gone, and that this is no error: lmpi_introduce() returns
+ * it in all processes of this side, and says nothing. */
+#define LMPI_INTRODUCE_GONE (-1)
+
+/* The cards of one side: what its leader says first. */
+struct lmpi_cards {
+	uint8_t *words; /* malloc'd; NULL: not gathered yet */
+	size_t len;
+	bool said; /* at the leader: the other one has them */
+};
+/* Collective.  An error code, the same in all; said.  Where other threads may take the slots that
+ * cards speak of, it is too early for them: they stay NULL. */
+int lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards);
+void lmpi_cards_free(struct lmpi_cards *cards);
+
+/* n: processes of the other side.  swap and arg count at the leader.  *remote: a reference.  cards:
+ * gathered here if they were not before. */
 int lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
-		   struct lmpi_group **remote);
+		   struct lmpi_cards *cards, struct lmpi_group **remote);
 
 #endif

@@ -38,13 +38,15 @@ swap_over_talk(void *arg, const char *phase, const void *mine, size_t len, void 
 	char why[LMPI_WHY];
 	int rc = lmpi_talk_swap(arg, phase, mine, len, theirs, their_len, why);
 
+	if (rc == LMPI_TALK_GONE)
+		return LMPI_INTRODUCE_GONE;
 	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
 }
 
-/* The root's part: the other root at the other end of *talk. */
+/* The root's part: the other root at the other end of *talk.  cards: of who connects. */
 static int
 greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds,
-	   struct lmpi_talk *talk, struct lmpi_greeting *theirs)
+	   struct lmpi_talk *talk, struct lmpi_cards *cards, struct lmpi_greeting *theirs)
 {
 	struct lmpi_greeting mine = {.size = (uint64_t)c->size, .cid = {draw_cid(), draw_cid()}};
 	char why[LMPI_WHY];
@@ -53,7 +55,8 @@ greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, 
 	if (rc == MPI_SUCCESS)
 		rc = how == LMPI_MEET_ACCEPT
 			     ? lmpi_port_accept(port, seconds, talk, &mine, theirs, why)
-			     : lmpi_port_connect(port, seconds, talk, &mine, theirs, why);
+			     : lmpi_port_connect(port, seconds, talk, &mine, cards->words,
+						 cards->len, theirs, why);
 	if (rc) {
 		lmpi_talk_end(talk);
 		return lmpi_error(rc, "%s", why);
@@ -65,6 +68,36 @@ greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, 
 		lmpi_talk_end(talk);
 	if (how == LMPI_MEET_ACCEPT)
 		memcpy(theirs->cid, mine.cid, sizeof(mine.cid));
+	cards->said = talk->ahead;
+	return rc;
+}
+
+/* LMPI_INTRODUCE_GONE: who came had given up. */
+static int
+meet_once(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *port, double seconds,
+	  struct greeting *g, struct lmpi_group **remote)
+{
+	struct lmpi_cards cards = {0};
+	struct lmpi_talk talk = LMPI_NO_TALK;
+	int rc = MPI_SUCCESS;
+
+	if (how == LMPI_MEET_CONNECT)
+		rc = lmpi_cards_gather(c, &cards);
+	if (rc == MPI_SUCCESS && c->rank == root)
+		g->rc = greet_root(c, how, port, seconds, &talk, &cards, &g->said);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_coll_bcast_bytes(c, g, sizeof(*g), root);
+	if (rc == MPI_SUCCESS && g->rc != MPI_SUCCESS) {
+		rc = (int)g->rc;
+		if (c->rank != root)
+			(void)lmpi_error(rc, "the root, rank %d, could not %s", root,
+					 how == LMPI_MEET_ACCEPT ? "accept" : "connect");
+	} else if (rc == MPI_SUCCESS) {
+		rc = lmpi_introduce(c, root, swap_over_talk, &talk, (uint32_t)g->said.size, &cards,
+				    remote);
+	}
+	lmpi_talk_end(&talk);
+	lmpi_cards_free(&cards);
 	return rc;
 }
 
@@ -74,24 +107,20 @@ lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const ch
 {
 	struct greeting g = {0};
 	struct lmpi_group *remote = NULL;
-	struct lmpi_talk talk = LMPI_NO_TALK;
+	double began = lmpi_wtime(), left = seconds;
+	char why[LMPI_WHY];
 	int rc;
 
 	if (root < 0 || root >= c->size)
 		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
-	if (c->rank == root)
-		g.rc = greet_root(c, how, port, seconds, &talk, &g.said);
-	rc = lmpi_coll_bcast_bytes(c, &g, sizeof(g), root);
-	if (rc == MPI_SUCCESS && g.rc != MPI_SUCCESS) {
-		rc = (int)g.rc;
-		if (c->rank != root)
-			(void)lmpi_error(rc, "the root, rank %d, could not %s", root,
-					 how == LMPI_MEET_ACCEPT ? "accept" : "connect");
-		return rc;
-	}
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_introduce(c, root, swap_over_talk, &talk, (uint32_t)g.said.size, &remote);
-	lmpi_talk_end(&talk);
+	/* The way to a relay takes time, and so does waiting for somebody.  Errors are said later.
+	 */
+	if (how == LMPI_MEET_ACCEPT)
+		(void)lmpi_meet_ready(why);
+	while ((rc = meet_once(c, root, how, port, left, &g, &remote)) == LMPI_INTRODUCE_GONE)
+		if (seconds >= 0)
+			left = lmpi_wtime() - began < seconds ? seconds - (lmpi_wtime() - began)
+							      : 0;
 	if (rc)
 		return rc;
 	lmpi_group_ref(c->group);

@@ -66,7 +66,8 @@ void lmpi_others_watch(bool (*wanted)(uint32_t world));
 void lmpi_drain(void);
 
 /* --- doors (transport/doors.c, doors_talk.c): at a relay of this cluster */
-#define LMPI_RELAY_NAME 32u
+#define LMPI_RELAY_NAME	 32u
+#define LMPI_KNOCK_BYTES 16384u /* kept of who knocks at a door and was not taken yet */
 /* There is a relay that is to carry them. */
 bool lmpi_doors_wanted(void);
 /* "10.0.0.254:7812", ours; "": there is none. */
@@ -103,8 +104,10 @@ struct lmpi_talk {
 	int fd;	       /* -1: over doors */
 	uint32_t door; /* UINT32_MAX: over a socket */
 	double swap_s; /* that an exchange may take */
+	bool ahead;    /* what was given to lmpi_port_connect() is said */
+	bool unsure;   /* who was accepted may have given up before it heard of that */
 };
-#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX, 0})
+#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX, 0, false, false})
 int lmpi_port_open(char name[], size_t room, char why[LMPI_WHY]);
 int lmpi_port_close(const char *name, char why[LMPI_WHY]);
 /* What two roots say first. */
@@ -113,16 +116,22 @@ struct lmpi_greeting {
 	uint64_t cid[2];
 };
 /* Somebody knocks there within so many seconds.  MPI_ERR_PORT: no such port of this process, or
- * nobody came. */
+ * nobody came.  Over doors the other root may be far away and is not waited for again: it may have
+ * given up meanwhile, which the first swaps say (LMPI_TALK_GONE). */
 int lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 		     const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
 		     char why[LMPI_WHY]);
+/* first: what this root swaps first.  Over doors it goes along with the greeting if it is short,
+ * which saves a round trip: t->ahead. */
 int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
-		      const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
-		      char why[LMPI_WHY]);
+		      const struct lmpi_greeting *mine, const void *first, size_t first_len,
+		      struct lmpi_greeting *theirs, char why[LMPI_WHY]);
+/* Who was accepted had given up: as if nobody had come. */
+#define LMPI_TALK_GONE (-1)
 /* Both say something, and know how long it is.  phase: what is swapped, as "the greetings".  The
  * other side may not have come so far, or its processes may still be on their way to the call: it
- * has t->swap_s for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and phase. */
+ * has t->swap_s for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and phase.
+ * LMPI_TALK_GONE: it went away, and t->unsure. */
 int lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
 		   void *theirs, size_t their_len, char why[LMPI_WHY]);
 /* Does nothing for LMPI_NO_TALK. */

@@ -17,7 +17,6 @@
 #define doors lmpi_doors
 
 #define BLOCK_BYTES 65536u	 /* of what is said at a time */
-#define KNOCK_BYTES 4096u	 /* of who was not taken yet */
 #define TALK_BYTES  (256u << 20) /* what is kept until it is read */
 
 enum talk_state { TALK_FREE, TALK_KNOCKS, TALK_ON, TALK_ENDS };
@@ -386,7 +385,7 @@ void *
 lmpi_talk_block_begin(uint32_t lane, uint64_t bytes)
 {
 	struct talk *t = &talks[net.lane_rank[lane] & ~LANE_TALK];
-	uint64_t most = t->state == TALK_KNOCKS ? KNOCK_BYTES : TALK_BYTES;
+	uint64_t most = t->state == TALK_KNOCKS ? LMPI_KNOCK_BYTES : TALK_BYTES;
 	struct piece *p = NULL;
 
 	if (bytes > 0 && bytes <= most - t->kept)

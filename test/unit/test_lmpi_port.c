@@ -51,7 +51,7 @@ join_sockets(int fd[2], unsigned *port)
 
 /* The other root says so many bytes of what it should, and hangs up or not. */
 static int
-swap_with(size_t says, bool hangs_up, char why[LMPI_WHY], char name[64])
+swap_with(size_t says, bool hangs_up, bool unsure, char why[LMPI_WHY], char name[64])
 {
 	unsigned port;
 	int fd[2];
@@ -59,7 +59,7 @@ swap_with(size_t says, bool hangs_up, char why[LMPI_WHY], char name[64])
 
 	join_sockets(fd, &port);
 	snprintf(name, 64, "the root at 127.0.0.1:%u", port);
-	struct lmpi_talk t = {.fd = fd[0], .door = UINT32_MAX, .swap_s = 0.05};
+	struct lmpi_talk t = {.fd = fd[0], .door = UINT32_MAX, .swap_s = 0.05, .unsure = unsure};
 	assert_int_equal(send(fd[1], THEIRS, says, 0), says);
 	if (hangs_up)
 		close(fd[1]);
@@ -94,7 +94,7 @@ swaps_have_an_end(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char why[LMPI_WHY] = "", name[64];
-		int rc = swap_with(cases[i].says, cases[i].hangs_up, why, name);
+		int rc = swap_with(cases[i].says, cases[i].hangs_up, false, why, name);
 		print_message("  %zu bytes: %s\n", cases[i].says, why);
 		assert_int_equal(rc != 0, cases[i].text != NULL);
 		if (cases[i].text) {
@@ -104,11 +104,24 @@ swaps_have_an_end(void **state)
 	}
 }
 
+/* Who gave up before it heard that it was accepted is told from who is late. */
+static void
+who_had_given_up_is_told_apart(void **state)
+{
+	char why[LMPI_WHY], name[64];
+
+	(void)state;
+	assert_int_equal(swap_with(3, true, true, why, name), LMPI_TALK_GONE);
+	assert_int_not_equal(swap_with(3, false, true, why, name), LMPI_TALK_GONE);
+	assert_int_equal(swap_with(sizeof THEIRS, false, true, why, name), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(swaps_have_an_end),
+		cmocka_unit_test(who_had_given_up_is_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

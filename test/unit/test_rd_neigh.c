@@ -534,6 +534,8 @@ random_operations_lose_nothing(void **state)
 			rd_neigh_suspect(t.n, ip, t.now);
 			if (x & 1024)
 				rd_neigh_touch(t.n, ip, t.now);
+			if (x & 2048)
+				rd_neigh_want(t.n, ip, t.now);
 			break;
 		default:
 			pass_time(&t, (x >> 20) % (BASE_S_NS / 4));
@@ -545,6 +547,56 @@ random_operations_lose_nothing(void **state)
 	}
 	down(&t);
 	assert_int_equal(given, direct + t.sent + t.dropped);
+}
+
+static void
+one_who_is_wanted_is_there_when_it_is_spoken_to(void **state)
+{
+	struct net t;
+	uint8_t mac[6];
+	(void)state;
+	up(&t, 32, 4);
+	rd_neigh_want(t.n, 7, t.now);
+	rd_neigh_want(t.n, 7, t.now);
+	assert_int_equal(t.requests, 1);
+	rd_neigh_learn(t.n, 7, mac_a, RD_NEIGH_ANSWERS, t.now);
+	assert_true(rd_neigh_lookup(t.n, 7, RD_NEIGH_PEER, mac, pkt(1), t.now));
+	assert_memory_equal(mac, mac_a, 6);
+	/* One that is spoken to before it answers is asked for like any other. */
+	rd_neigh_want(t.n, 8, t.now);
+	assert_false(rd_neigh_lookup(t.n, 8, RD_NEIGH_PEER, mac, pkt(2), t.now));
+	assert_int_equal(t.requests, 2);
+	pass_time(&t, 3 * RETRY);
+	assert_int_equal(t.requests, 4);
+	assert_int_equal(t.gone, 1);
+	assert_int_equal(t.dropped, 1);
+	down(&t);
+}
+
+static void
+wanting_is_no_flood(void **state)
+{
+	struct net t;
+	uint8_t mac[6];
+	(void)state;
+	up(&t, 32, 4);
+	for (uint32_t ip = 100; ip < 1100; ip++)
+		rd_neigh_want(t.n, ip, t.now);
+	assert_int_equal(t.requests, RD_NEIGH_WANTED);
+	assert_int_equal(rd_neigh_used(t.n), RD_NEIGH_WANTED);
+	pass_time(&t, RETRY);
+	assert_int_equal(t.requests, RD_NEIGH_WANTED); /* one question each */
+	assert_int_equal(rd_neigh_used(t.n), 0);
+	assert_int_equal(t.gone, 0);
+	/* It takes nobody's entry: the share of strangers is 8. */
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_false(rd_neigh_lookup(t.n, 200 + (uint32_t)i, RD_NEIGH_STRANGER, mac,
+					     pkt(1 + i), t.now));
+	rd_neigh_want(t.n, 300, t.now);
+	assert_int_equal(rd_neigh_used(t.n), 8);
+	assert_int_equal(rd_neigh_counters(t.n)->evicted, 0);
+	assert_int_equal(rd_neigh_counters(t.n)->wanted, RD_NEIGH_WANTED);
+	down(&t);
 }
 
 static void
@@ -585,6 +637,8 @@ main(void)
 		cmocka_unit_test(strangers_never_evict_peers),
 		cmocka_unit_test(peers_evict_strangers_then_idle_peers),
 		cmocka_unit_test(all_resolving_refuses),
+		cmocka_unit_test(one_who_is_wanted_is_there_when_it_is_spoken_to),
+		cmocka_unit_test(wanting_is_no_flood),
 		cmocka_unit_test(random_operations_lose_nothing),
 		cmocka_unit_test(bad_limits_have_no_footprint),
 	};

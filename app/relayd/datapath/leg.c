@@ -162,8 +162,12 @@ rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 {
 	uint32_t hop = rd_next_hop(&leg->self, dst);
 	uint8_t mac[6];
-	if (send_to_sender(leg, m, dst))
+	if (send_to_sender(leg, m, dst)) {
+		/* If it speaks again it has proved its address, and gets an answer at once. */
+		if (hop)
+			rd_neigh_want(leg->neigh, hop, leg->now_ns);
 		return;
+	}
 	if (!hop) {
 		leg->count.drop_no_route++;
 		rte_pktmbuf_free(m);

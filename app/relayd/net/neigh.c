@@ -22,6 +22,7 @@ struct entry {
 	uint8_t state;
 	uint8_t tries; /* requests sent in this state */
 	bool peer, claim_answers;
+	bool wanted;	  /* RESOLVING, and nothing has ever waited */
 	uint32_t waiting; /* packets in slot[] */
 	uint64_t due_ns;  /* REACHABLE: when it is old; else: next request; FIXED: never */
 	uint64_t used_ns;
@@ -35,7 +36,7 @@ struct rd_neigh {
 	uint64_t next_ns;
 	uint64_t scan_ns; /* no search for an idle peer before */
 	uint32_t nbuckets, free, used, waiting;
-	uint32_t strangers, share, oldest, newest;
+	uint32_t strangers, share, oldest, newest, wanted;
 	struct entry *entry;
 	uint32_t *bucket;
 	void **slot; /* [entries * pending] */
@@ -128,6 +129,14 @@ take_waiting(struct rd_neigh *n, uint32_t i, void *out[64])
 	return w;
 }
 
+/* Somebody waits for it, it is there, or it goes. */
+static void
+settle_wanted(struct rd_neigh *n, struct entry *e)
+{
+	n->wanted -= e->wanted;
+	e->wanted = false;
+}
+
 /* ---- who has an entry --------------------------------------------------------------- */
 
 static void
@@ -157,6 +166,7 @@ release_entry(struct rd_neigh *n, uint32_t i)
 	struct entry *e = &n->entry[i];
 	uint32_t *link = bucket_of(n, e->ip);
 	BASE_ASSERT(e->state != FREE && e->waiting == 0);
+	settle_wanted(n, e);
 	while (*link != i)
 		link = &n->entry[*link].next;
 	*link = e->next;
@@ -303,6 +313,7 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 		return false;
 	}
 	struct entry *e = &n->entry[i];
+	settle_wanted(n, e);
 	use_neigh(n, i, peer, now_ns);
 	if (e->waiting == n->conf.pending) {
 		n->count.drop_pending++;
@@ -316,6 +327,19 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 	return false;
 }
 
+void
+rd_neigh_want(struct rd_neigh *n, uint32_t ip, uint64_t now_ns)
+{
+	if (n->wanted == RD_NEIGH_WANTED || n->free == NONE || n->strangers >= n->share ||
+	    find_neigh(n, ip) != NONE)
+		return;
+	uint32_t i = create_entry(n, ip, false, now_ns);
+	n->entry[i].wanted = true;
+	n->wanted++;
+	n->count.wanted++;
+	request_mac(n, i, now_ns);
+}
+
 /* ---- what others say -------------------------------------------------------------------- */
 
 /* It is there, and has that MAC. */
@@ -326,6 +350,7 @@ settle_mac(struct rd_neigh *n, uint32_t i, const uint8_t mac[6], uint64_t now_ns
 	bool moved = e->state != RESOLVING && memcmp(e->mac, mac, 6) != 0;
 	uint32_t ip = e->ip;
 	memmove(e->mac, mac, 6);
+	settle_wanted(n, e);
 	e->state = REACHABLE;
 	e->tries = 0;
 	e->claim_answers = false;
@@ -485,6 +510,10 @@ static void
 entry_due(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
 {
 	struct entry *e = &n->entry[i];
+	if (e->wanted) {
+		release_entry(n, i);
+		return;
+	}
 	if (e->state == REACHABLE) {
 		if (now_ns - e->used_ns > 2 * n->conf.expiry_ns) {
 			release_entry(n, i);

@@ -26,6 +26,10 @@
  *
  * Entries not used for two expiry times are dropped instead of probed.
  *
+ * rd_neigh_want() asks ahead for a stranger who will be spoken to soon.  That is one question, of
+ * at most RD_NEIGH_WANTED at a time, and it takes nobody's entry: a flood of strangers makes four
+ * questions a second with the usual retry_ns.
+ *
  * Does no I/O: what is to be sent comes out through struct rd_neigh_ops, called
  * from lookup, learn, suspect and tick.
  *
@@ -68,6 +72,7 @@ struct rd_neigh_conf {
 
 #define RD_NEIGH_COUNTERS(X)                                                   \
 	X(requests, "ARP requests sent")                                       \
+	X(wanted, "of these, ahead of what is to be sent")                     \
 	X(learned, "answers and requests learned from")                        \
 	X(moved, "neighbours whose MAC changed")                               \
 	X(contested, "claims of a known address by another MAC")               \
@@ -98,6 +103,11 @@ enum rd_neigh_use { RD_NEIGH_STRANGER, RD_NEIGH_PEER };
  * ops->send or ops->drop) - which may already have happened on return. */
 bool rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use use, uint8_t mac[6],
 		     void *packet, uint64_t now_ns);
+
+/* Of those that rd_neigh_want() has asked for, so many may be unanswered. */
+#define RD_NEIGH_WANTED 1u
+/* A stranger there will be sent something soon.  Nothing waits, and who is silent is no news. */
+void rd_neigh_want(struct rd_neigh *n, uint32_t ip, uint64_t now_ns);
 
 enum rd_neigh_word {
 	RD_NEIGH_ANSWERS,   /* a reply to us */
