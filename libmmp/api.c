@@ -74,8 +74,7 @@ count_near(const struct mmp *m)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->job.size; i++)
-		n += i != m->job.rank &&
-		     !memcmp(m->job.place[i].ip, m->job.place[m->job.rank].ip, 4);
+		n += i != m->job.rank && mmp_job_same_node(&m->job, i, m->job.rank);
 	return n;
 }
 
@@ -83,14 +82,18 @@ static int
 not_met(const struct mmp *m)
 {
 	uint32_t missing = m->job.size - 1 - m->ups, i = 0;
+	char place[MMP_PLACE_TEXT], why[WHY_MAX];
+	if (m->sites && !m->sites->known)
+		return mmp_fail(ETIMEDOUT,
+				"the sites have not met after %llu s (LIBMMP_START_S): %s",
+				(unsigned long long)m->env.start_s, mmp_meeting_waits(m, why));
 	while (i == m->job.rank || m->peer[i].up)
 		i++;
-	const uint8_t *ip = m->job.place[i].ip;
 	return mmp_fail(ETIMEDOUT,
 			"%u of %u processes are not there after %llu s (LIBMMP_START_S); the first "
-			"is rank %u at %u.%u.%u.%u:%u, which %s",
-			missing, m->job.size, (unsigned long long)m->env.start_s, i, ip[0], ip[1],
-			ip[2], ip[3], m->job.place[i].port,
+			"is rank %u at %s, which %s",
+			missing, m->job.size, (unsigned long long)m->env.start_s, i,
+			mmp_job_place(&m->job, i, place),
 			m->peer[i].why[0] ? m->peer[i].why : "has not called");
 }
 
@@ -104,6 +107,10 @@ meet(struct mmp *m)
 		 * tried again is known behind it only. */
 		bool moved = mmp_turn(m);
 		uint64_t next = mmp_net_connect(m);
+		if (m->sites)
+			next = base_min_ns(next, mmp_sites_connect(m));
+		if (m->sites && m->sites->failed)
+			return mmp_fail(ECONNREFUSED, "%s", m->sites->why);
 		if (moved || m->dirty)
 			continue;
 		if (m->now_ns >= deadline)
@@ -129,7 +136,7 @@ wants_thread(const struct mmp *m)
 static int
 start_library(struct mmp *m, const char *hosts)
 {
-	if (mmp_env_read(&m->env) || mmp_job_begin(&m->job, hosts) || mmp_net_open(m) ||
+	if (mmp_env_read(&m->env) || mmp_job_begin(&m->job, &m->env, hosts) || mmp_net_open(m) ||
 	    mmp_job_meet(&m->job, suci_udp_local(m->udp).port))
 		return -1;
 	m->peer = calloc(m->job.size, sizeof *m->peer);
@@ -246,10 +253,10 @@ int
 mmp_gone(uint32_t peer)
 {
 	const struct mmp_peer *p = &mmp_g->peer[peer];
-	const uint8_t *ip = mmp_g->job.place[peer].ip;
+	char place[MMP_PLACE_TEXT];
 	int err = atomic_load_explicit(&p->gone, memory_order_acquire);
-	return mmp_fail(err ? err : ECONNRESET, "rank %u (%u.%u.%u.%u:%u) %s", peer, ip[0], ip[1],
-			ip[2], ip[3], mmp_g->job.place[peer].port,
+	return mmp_fail(err ? err : ECONNRESET, "rank %u (%s) %s", peer,
+			mmp_job_place(&mmp_g->job, peer, place),
 			err && p->why[0] ? p->why : "is gone");
 }
 

@@ -20,13 +20,9 @@
 #define THREAD_LIVES (60 * BASE_S_NS) /* a peer whose engine is a thread answers */
 #define WINDOW	     4096u
 #define BUFS	     1024u
+#define SITES_BUFS   4096u /* lanes over relays have a wide area's windows */
+#define SITES_LABELS 64u
 #define NEAR_UDP_NS  (100 * BASE_US_NS)
-
-static bool
-same_node(const struct mmp *m, uint32_t a, uint32_t b)
-{
-	return memcmp(m->job.place[a].ip, m->job.place[b].ip, 4) == 0;
-}
 
 /* Rings of a page: those of the node's other processes, by rank. */
 static uint32_t
@@ -34,7 +30,7 @@ ring_index(const struct mmp *m, uint32_t of, uint32_t sender)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < sender; i++)
-		n += i != of && same_node(m, of, i);
+		n += i != of && mmp_job_same_node(&m->job, of, i);
 	return n;
 }
 
@@ -98,19 +94,12 @@ wrong_hello(const struct mmp *m, const uint8_t *b, size_t len, struct hello *h)
 		return "not a process of libmmp";
 	if (h->job != m->job.id || h->size != m->job.size)
 		return "of another job";
-	if (h->from >= m->job.size || h->from == m->job.rank ||
+	if (h->from >= m->job.size || h->from == m->job.rank || m->peer[h->from].elsewhere ||
 	    (h->to != ANY_RANK && h->to != m->job.rank))
 		return "another rank is here";
 	if ((h->flags & 1) != (m->env.share ? 1u : 0u))
 		return "LIBMMP_SHM is not the same";
 	return NULL;
-}
-
-/* What the calls of lanes have as their user. */
-static struct mmp *
-mmp_of_lanes(void *user)
-{
-	return ((struct mmp_lanes *)user)->user;
 }
 
 static int
@@ -139,7 +128,7 @@ void
 mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why)
 {
 	struct mmp_peer *p = &m->peer[peer];
-	if (p->over)
+	if (p->over || !p->up)
 		return;
 	p->over = true;
 	if (p->near) {
@@ -161,8 +150,12 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 {
 	struct mmp *m = mmp_of_lanes(user);
 	struct hello h;
-	const char *wrong = wrong_hello(m, hello, len, &h);
 	(void)incoming;
+	if (mmp_sites_has(m, path)) {
+		mmp_sites_path_up(m, hello, len);
+		return;
+	}
+	const char *wrong = wrong_hello(m, hello, len, &h);
 	if (wrong || m->peer[h.from].up || memcmp(from, &m->peer[h.from].addr, sizeof *from)) {
 		suci_path_close(m->ep, path, wrong ? wrong : "that rank is here", m->now_ns);
 		return;
@@ -188,6 +181,8 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 	m->ups++;
 	p->why[0] = 0;
 	mmp_engine_up(m->engine, h.from, p->is_near, h.share);
+	if (m->sites && h.from == 0)
+		mmp_meeting_at_path(m, path);
 }
 
 static const char *
@@ -222,6 +217,10 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	struct mmp *m = mmp_of_lanes(user);
 	uint32_t peer = m->lanes.path_peer[path];
 	char word[WHY_MAX];
+	if (mmp_sites_has(m, path)) {
+		mmp_sites_path_down(m, why, text);
+		return;
+	}
 	m->lanes.path_peer[path] = NONE;
 	if (peer == NONE || m->peer[peer].path != path)
 		return;
@@ -242,9 +241,17 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	uint32_t peer = m->lanes.lane_peer[lane];
 	char word[WHY_MAX];
 	m->lanes.lane_peer[lane] = NONE;
+	if (m->sites)
+		mmp_meeting_lane_down(m, lane);
 	if (peer == NONE)
 		return;
 	m->peer[peer].lane = NONE;
+	if (m->peer[peer].elsewhere) {
+		mmp_net_down(m, peer, ECONNRESET,
+			     why == SUCI_DOWN_LOCAL && text ? text : mmp_sites_lost_word(m));
+		mmp_sites_drop(m, peer);
+		return;
+	}
 	/* The path's end says why; damaged data end the path here. */
 	if (why == SUCI_DOWN_LOCAL && m->peer[peer].path != NONE && !m->closing) {
 		snprintf(word, sizeof word, "%.100s", text ? text : "");
@@ -265,7 +272,7 @@ mmp_net_connect(struct mmp *m)
 	/* The later rank calls the earlier. */
 	for (uint32_t i = 0; i < m->job.rank; i++) {
 		struct mmp_peer *p = &m->peer[i];
-		if (p->path != NONE || p->up || p->over)
+		if (p->elsewhere || p->path != NONE || p->up || p->over)
 			continue;
 		if (m->now_ns >= p->try_at_ns) {
 			hello_put(m, hello, i);
@@ -329,6 +336,75 @@ static const struct suci_lane_ops lane_ops = {
 	.path_down = on_path_down,
 };
 
+/* The same, with the meeting beside it. */
+static void *
+sites_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	    uint64_t now_ns)
+{
+	struct mmp *m = mmp_of_lanes(user);
+	if (mmp_meeting_has(m, lane))
+		return mmp_meeting_block(m, lane, bytes);
+	return mmp_lanes_begin(user, lane, bytes, first, first_len, now_ns);
+}
+
+static void
+sites_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
+{
+	struct mmp *m = mmp_of_lanes(user);
+	if (mmp_meeting_has(m, lane))
+		mmp_meeting_data(m, lane, off, data, len);
+	else
+		mmp_lanes_data(user, lane, block, off, data, len);
+}
+
+static void
+sites_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	struct mmp *m = mmp_of_lanes(user);
+	if (mmp_meeting_has(m, lane))
+		mmp_meeting_block_end(m, lane);
+	else
+		mmp_lanes_end(user, lane, block, now_ns);
+}
+
+static bool
+sites_path_room(void *user, uint32_t path)
+{
+	return mmp_sites_has(mmp_of_lanes(user), path) || mmp_lanes_path_room(user, path);
+}
+
+static enum suci_verdict
+sites_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
+{
+	return mmp_sites_came(mmp_of_lanes(user), path, dst, src);
+}
+
+static void
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct mmp *m = mmp_of_lanes(user);
+	(void)now_ns;
+	if (mmp_sites_has(m, path))
+		door_client_note(&m->sites->client, note, len);
+}
+
+static const struct suci_lane_ops sites_ops = {
+	.block_begin = sites_begin,
+	.block_data = sites_data,
+	.block_end = sites_end,
+	.block_done = mmp_lanes_done,
+	.block_room = mmp_lanes_room,
+	.room = sites_path_room,
+	.lane_unknown = sites_unknown,
+	.note = on_note,
+	.hold = on_hold,
+	.release = on_release,
+	.lane_down = on_lane_down,
+	.accept = accept_peer,
+	.path_up = on_path_up,
+	.path_down = on_path_down,
+};
+
 /* ---- turns ---- */
 
 static void
@@ -358,6 +434,8 @@ close_broken(struct mmp *m)
 		snprintf(word, sizeof word, "%s", p->why);
 		uint32_t path = p->path;
 		mmp_net_down(m, i, ECONNRESET, word);
+		if (p->elsewhere)
+			mmp_sites_drop(m, i);
 		if (path != NONE)
 			suci_path_close(m->ep, path, word, m->now_ns);
 		m->dirty = true;
@@ -414,6 +492,8 @@ mmp_net_turn(struct mmp *m)
 	if (m->lanes.far->begs)
 		resume(m);
 	moved |= mmp_engine_turn(m->engine);
+	if (m->sites)
+		mmp_sites_turn(m);
 	if (m->broken || m->lanes.far->broken)
 		close_broken(m);
 	if (m->dirty) {
@@ -437,7 +517,7 @@ mmp_net_open(struct mmp *m)
 	struct suci_udp_conf u = {.at = suci_addr_v4(me->ip, me->port),
 				  .mtu = m->env.mtu,
 				  .mtu_max = MTU_MAX > m->env.mtu ? MTU_MAX : m->env.mtu,
-				  .bufs = BUFS,
+				  .bufs = m->job.sites > 1 ? SITES_BUFS : BUFS,
 				  .ecn = true};
 	char at[SUCI_ADDR_TEXT_MAX];
 	int err = suci_udp_open(&u, &m->udp);
@@ -453,20 +533,24 @@ make_peers(struct mmp *m)
 	uint32_t n = m->job.size;
 	m->lanes.rank = m->job.rank;
 	m->lanes.user = m;
-	m->lanes.path_peer = malloc((n + 8) * sizeof *m->lanes.path_peer);
-	m->lanes.lane_peer = malloc((n + 8) * sizeof *m->lanes.lane_peer);
+	m->lanes.path_peer = malloc(m->paths_max * sizeof *m->lanes.path_peer);
+	m->lanes.lane_peer = malloc(m->lanes_max * sizeof *m->lanes.lane_peer);
 	m->far_mem = calloc(1, mmp_far_footprint(n));
 	m->near_rank = malloc((m->nears + 1) * sizeof *m->near_rank);
 	if (!m->lanes.path_peer || !m->lanes.lane_peer || !m->far_mem || !m->near_rank)
 		return -1;
 	m->lanes.far = mmp_far_new(m->far_mem, m->engine, n, m->share.half);
-	for (uint32_t i = 0; i < n + 8; i++)
-		m->lanes.path_peer[i] = m->lanes.lane_peer[i] = NONE;
+	for (uint32_t i = 0; i < m->paths_max; i++)
+		m->lanes.path_peer[i] = NONE;
+	for (uint32_t i = 0; i < m->lanes_max; i++)
+		m->lanes.lane_peer[i] = NONE;
 	for (uint32_t i = 0, k = 0; i < n; i++) {
 		struct mmp_peer *p = &m->peer[i];
-		p->path = p->lane = NONE;
+		p->path = p->lane = p->import = NONE;
+		p->elsewhere = m->job.place[i].site != m->job.place[m->job.rank].site;
 		p->addr = suci_addr_v4(m->job.place[i].ip, m->job.place[i].port);
-		p->is_near = m->env.share && i != m->job.rank && same_node(m, i, m->job.rank);
+		p->is_near = m->env.share && i != m->job.rank &&
+			     mmp_job_same_node(&m->job, i, m->job.rank);
 		m->fars += i != m->job.rank && !p->is_near;
 		if (p->is_near)
 			m->near_rank[k++] = i;
@@ -480,11 +564,14 @@ take(size_t n)
 	return n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 }
 
-/* Paths to other nodes are sealed, those in the node never leave it.  Both ends say the same. */
+/* Paths to other nodes are sealed, those in the node never leave it.  Both ends say the same.  What
+ * goes to other sites is sealed by the relays. */
 static bool
 leaves_node(void *user, const struct suci_addr *a)
 {
 	const struct mmp *m = user;
+	if (m->sites && !memcmp(a, &m->sites->relay, sizeof *a))
+		return false;
 	return memcmp(a->ip + 12, m->job.place[m->job.rank].ip, 4) != 0;
 }
 
@@ -508,19 +595,34 @@ read_keys(struct mmp *m, struct suci_seal_conf *s)
 	return 0;
 }
 
+static uint32_t
+power_of_two(uint32_t least)
+{
+	uint32_t n = SITES_LABELS;
+	while (n < least)
+		n *= 2;
+	return n;
+}
+
 int
 mmp_net_start(struct mmp *m)
 {
 	uint32_t n = m->job.size, total = suci_udp_credit(m->udp, 1);
-	struct suci_lanes_config l = {.limits = {.lanes_max = n + 8,
-						 .blocks_max = MMP_SENDS_MAX + 8 * n + 64,
-						 .rx_blocks_max = n * 64 + 1024,
-						 .held_max = BUFS - 4 * SUCI_UDP_BATCH,
-						 .ranges_max = 4096,
-						 .labels_max = n},
-				      .ops = &lane_ops,
-				      .user = &m->lanes};
-	struct suci_config e = {.limits = {.paths_max = n + 8,
+	bool sites = m->job.sites > 1;
+	m->paths_max = n + 8;
+	m->lanes_max = sites ? 2 * n + 8 : n + 8; /* rank 0 meets all */
+	struct suci_lanes_config l = {
+		.limits = {.lanes_max = m->lanes_max,
+			   .blocks_max = MMP_SENDS_MAX + 8 * n + 64,
+			   .rx_blocks_max = n * 64 + 1024,
+			   .held_max = (sites ? SITES_BUFS : BUFS) - 4 * SUCI_UDP_BATCH,
+			   .ranges_max = 4096,
+			   /* a relay's labels may be as small as ranks */
+			   .labels_max = sites ? 1 : n,
+			   .buckets = sites ? power_of_two(n) : 0},
+		.ops = sites ? &sites_ops : &lane_ops,
+		.user = &m->lanes};
+	struct suci_config e = {.limits = {.paths_max = m->paths_max,
 					   .segments_max = 16384,
 					   .queue_max = 2048,
 					   .window_max = WINDOW},
@@ -550,7 +652,7 @@ mmp_net_start(struct mmp *m)
 		explicit_bzero(&e.seal, sizeof e.seal);
 		return -1;
 	}
-	e.limits.sealed_max = e.seal.aead ? n + 8 : 0;
+	e.limits.sealed_max = e.seal.aead ? m->paths_max : 0;
 	if (make_peers(m) || getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
 	e.incarnation = r.incarnation | 1;
@@ -568,7 +670,7 @@ mmp_net_start(struct mmp *m)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
 	suci_lanes_bind(m->lanes.lanes, m->ep);
 	suci_udp_attach(m->udp, m->ep);
-	return 0;
+	return sites ? mmp_sites_open(m) : 0;
 }
 
 void
@@ -581,6 +683,8 @@ mmp_net_close(struct mmp *m)
 		if (p->path != NONE)
 			suci_path_close(m->ep, p->path, "", m->now_ns);
 	}
+	if (m->sites && m->sites->path != NONE)
+		suci_path_close(m->ep, m->sites->path, "", m->now_ns);
 	if (m->ep) {
 		suci_udp_tx(m->udp, m->now_ns);
 		suci_fini(m->ep, m->now_ns);
@@ -592,6 +696,7 @@ mmp_net_close(struct mmp *m)
 	suci_udp_close(m->udp);
 	for (uint32_t i = 0; m->peer && i < m->job.size; i++)
 		mmp_near_free(m->peer[i].near);
+	mmp_sites_close(m);
 	free(m->ep_mem);
 	free(m->lanes_mem);
 	free(m->lanes.path_peer);

@@ -5,6 +5,8 @@
  *      start.c   who is in the job: launcher, hosts file, environment
  *      share.c   memory: the area, the page and rings others of the node map
  *      net.c     the Suci endpoint: paths, lanes, peers that come and go
+ *      sites.c   ranks of other sites: our door at a relay, lanes to theirs
+ *      meeting.c how the sites' processes learn each other's doors
  *      turn.c    the engine's turn, its thread, sleeping and waking
  *      stored.c  settings of the store, and the watch over them
  *      tune.c    MP_tune: measuring them
@@ -19,7 +21,9 @@
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
+#include "door/client.h"
 #include "mmp/lanes.h"
+#include "mmp/meet.h"
 #include "mmp/pair.h"
 #include "mmp/port.h"
 #include "tune/store.h"
@@ -39,13 +43,17 @@ int mmp_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 
 /* ---- start.c ---- */
 struct mmp_place {
-	uint8_t ip[4];
+	uint8_t ip[4]; /* in its site; with a launcher those of other sites have none */
 	uint16_t port;
+	uint16_t site;
 };
 struct mmp_job {
 	uint32_t rank, size;
+	uint32_t first, ours; /* with a launcher: the ranks it started */
+	uint32_t sites;
 	struct mmp_place *place; /* [size]; with a launcher after mmp_job_meet() */
-	uint64_t id;		 /* the same in all processes of the job, and hardly in others */
+	uint64_t meet_id;	 /* the same in all sites, and hardly in other jobs */
+	uint64_t id; /* of our site: the same in all its processes, and hardly in others */
 	bool launched;
 };
 struct mmp_env {
@@ -57,12 +65,24 @@ struct mmp_env {
 	bool by_hand;	      /* the fragment is the environment's */
 	uint32_t mtu;	      /* 0: of the interface */
 	const char *key_file; /* NULL: nothing is sealed */
+	/* Of a job of several sites. */
+	const char *relay, *meet, *realm;
 };
 int mmp_env_read(struct mmp_env *e);
-int mmp_job_begin(struct mmp_job *j, const char *hosts);
+int mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts);
 /* Our port is known: with a launcher, tell the others and hear theirs. */
 int mmp_job_meet(struct mmp_job *j, uint16_t port);
 void mmp_job_end(struct mmp_job *j);
+static inline bool
+mmp_job_same_node(const struct mmp_job *j, uint32_t a, uint32_t b)
+{
+	const struct mmp_place *x = &j->place[a], *y = &j->place[b];
+	return x->site == y->site && x->ip[0] == y->ip[0] && x->ip[1] == y->ip[1] &&
+	       x->ip[2] == y->ip[2] && x->ip[3] == y->ip[3];
+}
+/* Who a rank is, for people. */
+#define MMP_PLACE_TEXT 32
+const char *mmp_job_place(const struct mmp_job *j, uint32_t rank, char out[MMP_PLACE_TEXT]);
 
 /* ---- share.c ---- */
 /* The page a process shows the others of its node; then a ring for each of them to us. */
@@ -106,6 +126,8 @@ struct mmp_peer {
 	struct suci_addr addr;
 	uint32_t path, lane;
 	bool is_near, up, over, broken;
+	bool elsewhere;	 /* in another site: its path is none of its own */
+	uint32_t import; /* its door at the relay; NONE */
 	uint64_t try_at_ns;
 	struct mmp_near *near;
 	uint64_t stored; /* fragment of the store; 0: none, or set by hand since */
@@ -123,6 +145,7 @@ struct mmp {
 	void *ring[4], *engine_mem, *port_mem;
 	struct mmp_peer *peer;
 	uint32_t nears, fars, ups;
+	struct mmp_sites *sites; /* NULL: there is one */
 	/* net.c */
 	struct suci_udp *udp;
 	struct suci *ep;
@@ -130,6 +153,7 @@ struct mmp {
 	void *ep_mem, *lanes_mem;
 	void *far_mem;
 	uint32_t *near_rank;
+	uint32_t lanes_max, paths_max;
 	bool dirty, closing;
 	bool broken; /* some peer is */
 	uint64_t now_ns, udp_at_ns;
@@ -159,6 +183,88 @@ bool mmp_net_turn(struct mmp *m);
 void mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why);
 void mmp_net_close(struct mmp *m);
 extern const struct mmp_engine_ops mmp_net_ops;
+/* What the calls of lanes have as their user. */
+static inline struct mmp *
+mmp_of_lanes(void *user)
+{
+	return ((struct mmp_lanes *)user)->user;
+}
+
+/* ---- sites.c ---- */
+struct mmp_sites {
+	struct suci_addr relay;
+	uint64_t realm;
+	struct door_client client;
+	struct door_client_own own[1];
+	uint32_t path;	 /* to the relay; NONE */
+	uint64_t due_ns; /* door_client_turn() is wanted */
+	uint64_t look_ns;
+	uint32_t mss;
+	char why[WHY_MAX]; /* what the start waits for */
+	bool failed;	   /* for good: why */
+	char lost[WHY_MAX];
+	/* of each rank: what of it was acknowledged, and since when it has not been more */
+	uint32_t *acked;
+	uint64_t *acked_ns;
+	/* meeting.c */
+	struct mmp_meet *meet; /* rank 0 */
+	void *meet_mem;
+	struct mmp_card *card; /* [size], if known */
+	bool known;
+	uint8_t *table;	       /* what rank 0 says to all */
+	struct mmp_talk *talk; /* by lane */
+	uint32_t lane;	       /* rank 0's to us; NONE */
+	uint64_t read_ns;      /* LIBMMP_MEET, again */
+	bool told;	       /* rank 0: LIBMMP_MEET has it */
+};
+int mmp_sites_open(struct mmp *m); /* after the endpoint */
+/* While the ranks meet: what is to be tried; time of the next try. */
+uint64_t mmp_sites_connect(struct mmp *m);
+void mmp_sites_turn(struct mmp *m);
+uint64_t mmp_sites_expiry_ns(const struct mmp *m);
+void mmp_sites_close(struct mmp *m);
+/* Is that the path to the relay?  Then its events are these. */
+static inline bool
+mmp_sites_has(const struct mmp *m, uint32_t path)
+{
+	return m->sites && path != NONE && m->sites->path == path;
+}
+void mmp_sites_path_up(struct mmp *m, const void *hello, size_t len);
+void mmp_sites_path_down(struct mmp *m, enum suci_down why, const char *text);
+/* The lane to a rank elsewhere ended with its path; what to say of the rank. */
+const char *mmp_sites_lost_word(const struct mmp *m);
+/* It is not spoken to any more. */
+void mmp_sites_drop(struct mmp *m, uint32_t peer);
+/* A segment for labels that no lane has. */
+enum suci_verdict mmp_sites_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src);
+/* The cards are known: import all who are elsewhere. */
+void mmp_sites_know(struct mmp *m);
+bool mmp_sites_import(struct mmp *m, uint32_t peer, const struct door_address *at);
+/* This cannot begin. */
+void mmp_sites_fail(struct mmp *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- meeting.c ---- */
+int mmp_meeting_begin(struct mmp *m);
+void mmp_meeting_end(struct mmp *m);
+/* Our door is there. */
+void mmp_meeting_opened(struct mmp *m);
+/* LIBMMP_MEET is to be read, as long as rank 0 is not known; time of the next try. */
+uint64_t mmp_meeting_look(struct mmp *m);
+/* Over a door, or on the direct path to rank 0: say who we are. */
+void mmp_meeting_at_door(struct mmp *m, uint32_t label);
+void mmp_meeting_at_path(struct mmp *m, uint32_t path);
+/* The way to rank 0 is gone; it may be tried anew. */
+void mmp_meeting_lost(struct mmp *m);
+/* Somebody says the first word to rank 0. */
+enum suci_verdict mmp_meeting_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src);
+/* Blocks of its lanes. */
+bool mmp_meeting_has(const struct mmp *m, uint32_t lane);
+void *mmp_meeting_block(struct mmp *m, uint32_t lane, uint64_t bytes);
+void mmp_meeting_data(struct mmp *m, uint32_t lane, uint64_t off, const uint8_t *data, size_t len);
+void mmp_meeting_block_end(struct mmp *m, uint32_t lane);
+void mmp_meeting_lane_down(struct mmp *m, uint32_t lane);
+/* What the start waits for. */
+const char *mmp_meeting_waits(const struct mmp *m, char out[WHY_MAX]);
 
 /* ---- api.c ---- */
 /* The request is over, and so is its handle. */

@@ -9,10 +9,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define CONTACT	      "libmmp.contact"
 #define CONTACT_BYTES 14
@@ -49,6 +52,14 @@ env_words(const char *name, const char *no, const char *yes, int *out)
 	return 0;
 }
 
+/* NULL: not set, or empty. */
+static const char *
+env_text(const char *name)
+{
+	const char *text = getenv(name);
+	return text && *text ? text : NULL;
+}
+
 int
 mmp_env_read(struct mmp_env *e)
 {
@@ -73,9 +84,10 @@ mmp_env_read(struct mmp_env *e)
 	if (mtu && mtu < 1200)
 		return mmp_fail(EINVAL, "LIBMMP_MTU=%u is less than 1200", (unsigned)mtu);
 	e->by_hand = getenv("LIBMMP_FRAGMENT") != NULL;
-	e->key_file = getenv("LIBMMP_KEY_FILE");
-	if (e->key_file && !*e->key_file)
-		e->key_file = NULL;
+	e->key_file = env_text("LIBMMP_KEY_FILE");
+	e->relay = env_text("LIBMMP_RELAY");
+	e->meet = env_text("LIBMMP_MEET");
+	e->realm = env_text("LIBMMP_REALM");
 	if (e->by_hand)
 		e->fragment_near = e->fragment;
 	e->share = share;
@@ -87,25 +99,44 @@ mmp_env_read(struct mmp_env *e)
 
 /* ---- a hosts file ---- */
 
-static int
-read_line(struct mmp_job *j, const char *file, unsigned number, const char *line)
+/* Sites have numbers in the order of their first lines. */
+#define SITE_NAME 32
+struct site_names {
+	char name[RANKS_MAX][SITE_NAME];
+};
+
+static uint16_t
+number_site(struct mmp_job *j, struct site_names *s, const char *name)
 {
-	char ip[64], more[8];
+	uint32_t i = 0;
+	while (i < j->sites && strcmp(s->name[i], name))
+		i++;
+	if (i == j->sites)
+		snprintf(s->name[j->sites++], SITE_NAME, "%s", name);
+	return (uint16_t)i;
+}
+
+static int
+read_line(struct mmp_job *j, struct site_names *s, const char *file, unsigned number,
+	  const char *line)
+{
+	char ip[64], site[SITE_NAME] = "", more[8];
 	unsigned port;
 	struct mmp_place *p = &j->place[j->size];
-	int n = sscanf(line, "%63s %u %7s", ip, &port, more);
+	int n = sscanf(line, "%63s %u %31s %7s", ip, &port, site, more);
 	if (n <= 0 || ip[0] == '#')
 		return 0;
-	if (n != 2 || inet_pton(AF_INET, ip, p->ip) != 1 || port < 1 || port > 65535)
+	if (n < 2 || n > 3 || inet_pton(AF_INET, ip, p->ip) != 1 || port < 1 || port > 65535)
 		return mmp_fail(EINVAL,
-				"%.100s:%u: \"%.60s\" is not an IPv4 address and a port from 1 to "
-				"65535",
+				"%.100s:%u: \"%.60s\" is not an IPv4 address, a port from 1 to "
+				"65535, and the name of a site, if there are several",
 				file, number, line);
 	if (j->size == RANKS_MAX)
 		return mmp_fail(EINVAL, "%.100s: more than %u processes", file, RANKS_MAX);
 	p->port = (uint16_t)port;
+	p->site = number_site(j, s, site);
 	for (uint32_t i = 0; i < j->size; i++)
-		if (!memcmp(j->place[i].ip, p->ip, 4) && j->place[i].port == p->port)
+		if (mmp_job_same_node(j, i, j->size) && j->place[i].port == p->port)
 			return mmp_fail(EINVAL, "%.100s:%u: %s %u is there twice", file, number, ip,
 					port);
 	j->size++;
@@ -122,15 +153,18 @@ read_hosts(struct mmp_job *j, const char *file)
 	if (!f)
 		return mmp_fail(errno, "%.200s: %s", file, strerror(errno));
 	j->place = calloc(RANKS_MAX + 1, sizeof *j->place);
-	if (!j->place) {
+	struct site_names *names = calloc(1, sizeof *names);
+	if (!j->place || !names) {
+		free(names);
 		fclose(f);
 		return mmp_fail(ENOMEM, "out of memory");
 	}
 	while (!err && fgets(line, sizeof line, f)) {
 		line[strcspn(line, "\n")] = 0;
-		err = read_line(j, file, ++number, line);
+		err = read_line(j, names, file, ++number, line);
 	}
 	fclose(f);
+	free(names);
 	if (err)
 		return -1;
 	uint64_t rank = UINT64_MAX;
@@ -146,13 +180,113 @@ read_hosts(struct mmp_job *j, const char *file)
 	j->rank = (uint32_t)rank;
 	/* Who has the same list is of the job. */
 	static const uint8_t key[16] = "libmmp hosts 01";
-	j->id = base_siphash(key, j->place, j->size * sizeof *j->place);
+	j->id = j->meet_id = base_siphash(key, j->place, j->size * sizeof *j->place);
 	return 0;
 }
 
-int
-mmp_job_begin(struct mmp_job *j, const char *hosts)
+/* ---- sites with a launcher each ---- */
+
+/* LIBMMP_SITES: how many ranks each has; without it ours are all. */
+static int
+read_sites(struct mmp_job *j, uint32_t ours)
 {
+	const char *text = env_text("LIBMMP_SITES"), *at = text;
+	uint64_t mine = UINT64_MAX;
+	uint32_t of_mine = ours;
+	char *end;
+	j->ours = j->size = ours;
+	j->sites = 1;
+	if (!text)
+		return 0;
+	if (env_number("LIBMMP_SITE", 0, RANKS_MAX - 1, &mine))
+		return -1;
+	if (mine == UINT64_MAX)
+		return mmp_fail(EINVAL,
+				"LIBMMP_SITE is not set: which of LIBMMP_SITES=%.60s is this site, "
+				"from 0?",
+				text);
+	j->size = j->sites = 0;
+	do {
+		unsigned long n = strtoul(at, &end, 10);
+		if (end == at || *at == '-' || (*end && *end != ',') || !n || n > RANKS_MAX ||
+		    j->size + n > RANKS_MAX)
+			return mmp_fail(EINVAL,
+					"LIBMMP_SITES=%.60s is not the ranks of each site, like "
+					"4,4; %u together at most",
+					text, RANKS_MAX);
+		if (j->sites == mine) {
+			j->first = j->size;
+			of_mine = (uint32_t)n;
+		}
+		j->size += (uint32_t)n;
+		j->sites++;
+		at = end + 1;
+	} while (*end);
+	if (mine >= j->sites)
+		return mmp_fail(EINVAL, "LIBMMP_SITE=%u: LIBMMP_SITES=%.60s are %u, from 0",
+				(unsigned)mine, text, j->sites);
+	if (of_mine != ours)
+		return mmp_fail(EINVAL,
+				"LIBMMP_SITES=%.60s says that site %u has %u ranks, and %u were "
+				"started",
+				text, (unsigned)mine, of_mine, ours);
+	return 0;
+}
+
+static void
+place_sites(struct mmp_job *j)
+{
+	const char *at = env_text("LIBMMP_SITES");
+	uint32_t i = 0;
+	char *end;
+	for (uint16_t site = 0; j->sites > 1 && i < j->size; site++, at = end + 1)
+		for (unsigned long n = strtoul(at, &end, 10); n && i < j->size; n--)
+			j->place[i++].site = site;
+}
+
+/* The address from which we reach that relay. */
+static int
+address_towards(const char *relay, uint8_t ip[4])
+{
+	struct suci_addr a;
+	struct sockaddr_in to = {.sin_family = AF_INET}, me;
+	socklen_t len = sizeof me;
+	if (!relay || !suci_addr_parse(relay, strlen(relay), &a) || a.family != 4)
+		return mmp_fail(EINVAL,
+				"LIBMMP_RELAY=%.60s is not an IPv4 address and a port of this "
+				"site's relay, as 10.0.0.254:7812; a job of several sites needs it",
+				relay ? relay : "");
+	memcpy(&to.sin_addr, a.ip + 12, 4);
+	to.sin_port = htons(a.port);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool good = fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to) &&
+		    !getsockname(fd, (struct sockaddr *)&me, &len);
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (!good)
+		return mmp_fail(err, "LIBMMP_RELAY=%.60s cannot be reached from here: %s", relay,
+				strerror(err));
+	memcpy(ip, &me.sin_addr, 4);
+	return 0;
+}
+
+const char *
+mmp_job_place(const struct mmp_job *j, uint32_t rank, char out[MMP_PLACE_TEXT])
+{
+	const struct mmp_place *p = &j->place[rank];
+	if (p->site != j->place[j->rank].site)
+		snprintf(out, MMP_PLACE_TEXT, "of site %u", p->site);
+	else
+		snprintf(out, MMP_PLACE_TEXT, "%u.%u.%u.%u:%u", p->ip[0], p->ip[1], p->ip[2],
+			 p->ip[3], p->port);
+	return out;
+}
+
+int
+mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts)
+{
+	static const uint8_t key[16] = "libmmp sites 01";
 	struct lmpi_boot b;
 	*j = (struct mmp_job){0};
 	if (hosts)
@@ -161,17 +295,25 @@ mmp_job_begin(struct mmp_job *j, const char *hosts)
 	if (lmpi_boot_init(&b))
 		return mmp_fail(EIO, "the launcher (PMIx) does not tell who is in the job");
 	j->launched = b.launched;
-	j->rank = b.rank;
-	j->size = b.size;
 	free(b.node_peer);
-	if (j->size > RANKS_MAX)
-		return mmp_fail(EINVAL, "%u processes are more than %u", j->size, RANKS_MAX);
+	if (b.size > RANKS_MAX)
+		return mmp_fail(EINVAL, "%u processes are more than %u", b.size, RANKS_MAX);
+	if (read_sites(j, b.size))
+		return -1;
+	j->rank = j->first + b.rank;
 	j->place = calloc(j->size, sizeof *j->place);
 	if (!j->place)
 		return mmp_fail(ENOMEM, "out of memory");
+	place_sites(j);
+	if (j->sites > 1) {
+		/* What a launcher passes on stays in its site. */
+		const char *sites = env_text("LIBMMP_SITES");
+		j->meet_id = base_siphash(key, sites, strlen(sites));
+		return address_towards(e->relay, j->place[j->rank].ip);
+	}
 	char other[64];
 	/* Any process of another node will do. */
-	lmpi_boot_node_of(j->rank ? 0 : j->size - 1, other);
+	lmpi_boot_node_of(b.rank ? 0 : b.size - 1, other);
 	if (lmpi_choose_address(NULL, other, j->place[j->rank].ip))
 		return mmp_fail(EADDRNOTAVAIL, "no address that the other nodes reach; see above");
 	return 0;
@@ -182,20 +324,22 @@ mmp_job_meet(struct mmp_job *j, uint16_t port)
 {
 	uint8_t mine[CONTACT_BYTES], *got;
 	size_t len;
+	j->place[j->rank].port = port;
 	if (!j->launched)
 		return 0;
-	j->place[j->rank].port = port;
 	memcpy(mine, j->place[j->rank].ip, 4);
 	be16_store(mine + 4, port);
 	if (getrandom(mine + 6, 8, 0) != 8)
 		return mmp_fail(EIO, "no random numbers");
 	if (lmpi_boot_put(CONTACT, mine, sizeof mine) || lmpi_boot_fence(true, NULL))
 		return mmp_fail(EIO, "the launcher (PMIx) does not pass on contacts");
-	for (uint32_t i = 0; i < j->size; i++) {
+	for (uint32_t i = 0; i < j->ours; i++) {
+		struct mmp_place *p = &j->place[j->first + i];
 		if (lmpi_boot_get(i, CONTACT, (void **)&got, &len) || len != CONTACT_BYTES)
-			return mmp_fail(EIO, "the launcher (PMIx) has no contact of rank %u", i);
-		memcpy(j->place[i].ip, got, 4);
-		j->place[i].port = be16_load(got + 4);
+			return mmp_fail(EIO, "the launcher (PMIx) has no contact of rank %u",
+					j->first + i);
+		memcpy(p->ip, got, 4);
+		p->port = be16_load(got + 4);
 		j->id = i ? j->id : be64_load(got + 6);
 		free(got);
 	}

@@ -24,7 +24,7 @@ mmp_stored_key(const struct mmp *m, uint32_t peer, struct tune_key *k)
 {
 	const struct mmp_peer *p = &m->peer[peer];
 	struct suci_path_info i;
-	if (peer == m->job.rank)
+	if (peer == m->job.rank || p->elsewhere)
 		return false;
 	if (p->is_near) {
 		tune_file_key(k, "shm", "mmp");
@@ -42,7 +42,7 @@ static bool
 speaks(const struct mmp *m)
 {
 	for (uint32_t i = 0; i < m->job.rank; i++)
-		if (!memcmp(m->job.place[i].ip, m->job.place[m->job.rank].ip, 4))
+		if (mmp_job_same_node(&m->job, i, m->job.rank))
 			return false;
 	return true;
 }
@@ -91,7 +91,7 @@ mmp_stored_read(struct mmp *m)
 	bool looked[2] = {false, false};
 	for (uint32_t i = 0; i < m->job.size; i++) {
 		bool near = m->peer[i].is_near;
-		if (i == m->job.rank)
+		if (i == m->job.rank || m->peer[i].elsewhere)
 			continue;
 		if (!looked[near])
 			find_stored(m, i, &of[near]);

@@ -267,6 +267,9 @@ keep_figure(struct session *s, const struct order *o)
 	/* It was measured just now: no watch. */
 	p->stored = 0;
 	s->m->stored_run = s->far ? 0 : s->m->stored_run;
+	/* The way between sites is the relays'; it has no key here. */
+	if (p->elsewhere)
+		return 0;
 	/* Of two of a node one writes. */
 	if (p->is_near && s->m->job.rank > s->peer)
 		return 0;

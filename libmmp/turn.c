@@ -69,7 +69,11 @@ mmp_engine_sleep(struct mmp *m, uint64_t until_ns)
 		until_ns = base_min_ns(until_ns, m->now_ns + BLOCKED_NS);
 	}
 	if (sleeps)
-		(void)ppoll(p, 2, until(base_min_ns(until_ns, suci_expiry_ns(m->ep)), &t), NULL);
+		(void)ppoll(p, 2,
+			    until(base_min_ns(base_min_ns(until_ns, suci_expiry_ns(m->ep)),
+					      mmp_sites_expiry_ns(m)),
+				  &t),
+			    NULL);
 	atomic_store(&m->share.page->asleep, 0);
 	m->udp_at_ns = 0;
 	while (read(m->share.bell[0], drop, sizeof drop) > 0)

@@ -70,7 +70,10 @@ struct mp_status {
 /* Meet the other processes.  hosts NULL: the launcher (mpirun, srun: PMIx) says who they are; with
  * no launcher there is one process.  Else a file with a line "ADDRESS PORT" for each rank, in
  * order; LIBMMP_RANK is this process's line, from 0.  Processes of one address are on one node and
- * share memory.  Returns when all have met, at most LIBMMP_START_S (30) seconds later.  0, -1. */
+ * share memory.  In a job of several sites lines are "ADDRESS PORT SITE", or the launcher of each
+ * site has LIBMMP_SITES and LIBMMP_SITE; LIBMMP_RELAY and LIBMMP_MEET say how they meet
+ * (doc/mmp.md, Sites).  Returns when all have met, at most LIBMMP_START_S (30) seconds later.  0,
+ * -1. */
 int MP_init(const char *hosts);
 int MP_rank(void), MP_size(void);
 /* Everybody has called it, and what was sent has left.  0; -1: a peer died meanwhile, or it was

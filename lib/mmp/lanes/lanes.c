@@ -49,6 +49,19 @@ mmp_lanes_path_room(void *user, uint32_t path)
 	return mmp_far_has(m->far, m->path_peer[path]);
 }
 
+static int
+open_lane(struct mmp_lanes *m, uint32_t peer, struct suci_lane_conf *c, uint32_t *lane,
+	  uint64_t now_ns)
+{
+	/* Ranks, which both ends know alike. */
+	c->tx_salt = (uint64_t)m->rank << 32 | peer;
+	c->rx_salt = (uint64_t)peer << 32 | m->rank;
+	int err = suci_lane_open(m->lanes, c, lane, now_ns);
+	if (!err)
+		m->lane_peer[*lane] = peer;
+	return err;
+}
+
 int
 mmp_lanes_open(struct mmp_lanes *m, uint32_t peer, uint32_t path, uint32_t window, uint32_t *lane,
 	       uint64_t now_ns)
@@ -59,13 +72,24 @@ mmp_lanes_open(struct mmp_lanes *m, uint32_t peer, uint32_t path, uint32_t windo
 				   .rx_dst_label = m->rank,
 				   .rx_src_label = peer,
 				   .direct = true,
-				   .tx_salt = (uint64_t)m->rank << 32 | peer,
-				   .rx_salt = (uint64_t)peer << 32 | m->rank,
 				   .window = window};
-	int err = suci_lane_open(m->lanes, &c, lane, now_ns);
-	if (!err)
-		m->lane_peer[*lane] = peer;
-	return err;
+	return open_lane(m, peer, &c, lane, now_ns);
+}
+
+int
+mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, uint32_t path, const struct mmp_doors *d,
+		     uint32_t *lane, uint64_t now_ns)
+{
+	struct suci_lane_conf c = {.path = path,
+				   .tx_dst_label = d->label,
+				   .tx_src_label = d->own,
+				   .rx_dst_label = d->own,
+				   .rx_src_label = d->label,
+				   .crc = true,
+				   .mss = d->mss,
+				   .window = d->window,
+				   .window_max = d->window_max};
+	return open_lane(m, peer, &c, lane, now_ns);
 }
 
 bool

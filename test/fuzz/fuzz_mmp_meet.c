@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes are what a stranger says to rank 0 of a job of three, and what a false rank 0 answers. */
+#include "mmp/meet.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SIZE 3u
+#define JOB  UINT64_C(0x0102030405060708)
+
+static void
+say_to_rank_0(const uint8_t *data, size_t size)
+{
+	struct mmp_card me = {.share = 4096, .ndoor = 3, .door = "me"};
+	uint8_t table[MMP_TABLE_BYTES(SIZE)], here[MMP_HERE_BYTES];
+	struct mmp_card card[SIZE];
+	char why[MMP_MEET_WHY];
+	uint32_t rank = 0, other;
+	void *mem = calloc(1, mmp_meet_footprint(SIZE));
+	BASE_ASSERT(mem);
+	struct mmp_meet *m = mmp_meet_new(mem, SIZE, JOB, &me);
+	if (!mmp_meet_take(m, data, size, &rank)) {
+		BASE_ASSERT(rank && rank < SIZE && m->there == 2);
+		BASE_ASSERT(mmp_meet_take(m, data, size, &other) != NULL);
+		/* The same, told by the encoder; then all are there, and the table is as said. */
+		struct mmp_here h = {
+			.rank = 3 - rank, .size = SIZE, .job = JOB, .card = m->card[rank]};
+		mmp_here_put(here, &h);
+		BASE_ASSERT(!mmp_meet_take(m, here, sizeof here, &other) && other == 3 - rank);
+		BASE_ASSERT(mmp_meet_missing(m) == SIZE);
+		mmp_meet_table(m, table);
+		BASE_ASSERT(mmp_answer_get(table, sizeof table, SIZE, card, why) && !*why);
+		BASE_ASSERT(!memcmp(&card[1].door, &card[2].door, MMP_MEET_DOOR) &&
+			    card[1].share == card[2].share && card[0].share == 4096);
+	}
+	free(mem);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mmp_card card[SIZE];
+	char why[MMP_MEET_WHY];
+	bool good = mmp_answer_get(data, size, SIZE, card, why);
+	BASE_ASSERT(memchr(why, 0, sizeof why) != NULL && good == !*why);
+	for (uint32_t i = 0; good && i < SIZE; i++)
+		BASE_ASSERT(card[i].share && card[i].ndoor && card[i].ndoor <= MMP_MEET_DOOR);
+	say_to_rank_0(data, size);
+	return 0;
+}

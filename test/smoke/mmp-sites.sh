@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# libmmp over relays: two sites with the same private addresses, five ranks, all to all with every
+# byte checked; met by a file, by the address itself, under a launcher in each site; what goes
+# wrong is said; a rank that is killed, and a relay, end the waits of the others.
+# timeout: 200
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+CLUSTERS='a b' NODES=2 RELAYS=1
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root mmp-sites
+ALL=$B/examples/mmp-all
+W=$(mktemp -d)
+
+testbed_up || fail "no testbed"
+testbed_wanem "$B/bin/wanem" --delay-ms 5 --loss 0.001 || fail "wanem does not start"
+TB_RELAY_CONF='"doors": { "max": 1024 }'
+testbed_relayd "$B" afe0 bfe0 || fail "relayd does not start"
+cat >"$W/hosts" <<'EOP'
+10.0.0.1 7801 north
+10.0.0.1 7802 north
+10.0.0.2 7801 north
+10.0.0.1 7801 south
+10.0.0.2 7801 south
+EOP
+NODE=(a0 a0 a1 b0 b1)
+
+# begin RANKS NAME=VALUE... -- PROGRAM ARG...: their output in $W/out.
+begin() {
+	local ranks=$1 env=() i
+	shift
+	while [ "$1" != -- ]; do env+=("$1"); shift; done
+	shift
+	for i in $ranks; do
+		env LIBMMP_RELAY=10.0.0.254:7812 LIBMMP_MEET="$W/meet" "${env[@]}" LIBMMP_RANK="$i" \
+			timeout 120 "$TB_DIR/in" "${NODE[i]}" "$@" >"$W/out$i" 2>&1 &
+		pids[i]=$!
+	done
+}
+pids=()
+all() { # WHAT ROUNDS BYTES NAME=VALUE...
+	local what=$1 rounds=$2 bytes=$3 bad=0 i
+	shift 3
+	rm -f "$W"/out?
+	begin '0 1 2 3 4' "$@" -- "$ALL" "$W/hosts" "$rounds" "$bytes"
+	for i in 0 1 2 3 4; do wait "${pids[i]}" || bad=1; done
+	if [ $bad = 0 ] && [ "$(cat "$W"/out? | grep -c 'all bytes right')" = 5 ]; then
+		pass "$what"
+	else
+		fail "$what: $(tail -n 3 "$W"/out?)"
+	fi
+}
+
+# The file of the run before is there when the next begins: its doors are gone.
+for mode in thread inline; do
+	all "all to all over two sites, $mode: short" 10 20 LIBMMP_PROGRESS=$mode
+	all "all to all over two sites, $mode: 300 KB" 2 300000 LIBMMP_PROGRESS=$mode
+done
+all "all to all over two sites, an area of 128 KiB" 2 100000 LIBMMP_AREA=128K
+[ "$(stat -c %a "$W/meet")" = 600 ] || fail "others may read the address"
+
+# ---- the address itself, as a person would carry it
+rm -f "$W"/out? "$W/meet"
+begin '0 1 2' LIBMMP_MEET=- -- "$ALL" "$W/hosts" 2 1000
+said() { ADDRESS=$(sed -n 's/^libmmp: LIBMMP_MEET=//p' "$W/out0") && [ -n "$ADDRESS" ]; }
+testbed_wait 20 "the address" said || fail "rank 0 prints no address: $(cat "$W/out0")"
+begin '3 4' LIBMMP_MEET="$ADDRESS" -- "$ALL" "$W/hosts" 2 1000
+bad=0
+for i in 0 1 2 3 4; do wait "${pids[i]}" || bad=1; done
+if [ $bad = 0 ]; then
+	pass "met by the address itself"
+else
+	fail "met by the address itself: $(tail -n 3 "$W"/out?)"
+fi
+
+# ---- a launcher in each site
+if [ -x "$B/bin/mpirun" ]; then
+	rm -f "$W/meet"
+	bad=0
+	for i in 0 1; do
+		env XDG_RUNTIME_DIR="$TB_DIR/tmp" PMIX_MCA_ptl_tcp_if_include=lo LIBMMP_RELAY=10.0.0.254:7812 \
+			LIBMMP_MEET="$W/meet" LIBMMP_SITES=2,1 LIBMMP_SITE=$i timeout 120 "$TB_DIR/in" \
+			"$([ $i = 0 ] && echo a0 || echo b0)" "$B/bin/mpirun" --launcher local -n $((2 - i)) \
+			"$ALL" - 3 50000 >"$W/out$i" 2>&1 &
+		pids[i]=$!
+	done
+	for i in 0 1; do wait "${pids[i]}" || bad=1; done
+	if [ $bad = 0 ] && [ "$(cat "$W"/out[01] | grep -c 'of 3: 3 rounds of 50000 bytes, all bytes right')" = 3 ]; then
+		pass "a launcher in each site"
+	else
+		fail "a launcher in each site: $(tail -n 3 "$W"/out[01])"
+	fi
+fi
+
+# ---- wrong words
+wrong() { # RANK TEXT NAME=VALUE...
+	local rank=$1 text=$2
+	shift 2
+	begin "$rank" LIBMMP_START_S=3 "$@" -- "$ALL" "$W/hosts" 1 1
+	wait "${pids[rank]}" && fail "it starts: $text"
+	grep -q -- "$text" "$W/out$rank" || fail "no \"$text\": $(cat "$W/out$rank")"
+}
+wrong 0 'the job has 2 sites: LIBMMP_RELAY= has to be' LIBMMP_RELAY=
+wrong 0 'the job has 2 sites: LIBMMP_MEET has to be' LIBMMP_MEET=
+wrong 0 'our relay 10.0.0.253:7812 does not answer' LIBMMP_RELAY=10.0.0.253:7812
+wrong 3 "LIBMMP_MEET=$W/none: No such file" LIBMMP_MEET="$W/none"
+wrong 3 'copy it again\|is cut short' LIBMMP_MEET=door:EgAABKGyw9Q
+wrong 0 '4 of 5 processes have not said that they are there; the first is rank 1' LIBMMP_SHM=1
+wrong 4 'rank 0 is not at its door (any more)' LIBMMP_SHM=1
+rm -f "$W/meet"
+begin 0 LIBMMP_START_S=20 -- "$ALL" "$W/hosts" 1 1
+testbed_wait 20 "the address" test -s "$W/meet"
+cp "$W/hosts" "$W/kept"
+sed -i '$d' "$W/hosts"
+wrong 3 'rank 0 does not let us in: it is of another job' LIBMMP_START_S=20
+cp "$W/kept" "$W/hosts"
+kill "${pids[0]}"
+{ wait "${pids[0]}"; } 2>/dev/null
+pass "clear words for what is missing or wrong"
+
+# ---- deaths
+runs() { [ "$(pgrep -c -x -f "$ALL $W/hosts 1000000 5000")" = 5 ]; }
+ends() { # WHAT RANKS: all end with the error of a peer
+	local i rc
+	for i in $2; do
+		{ wait "${pids[i]}"; } 2>/dev/null
+		rc=$?
+		[ $rc = 2 ] || fail "$1: rank $i ends with $rc: $(cat "$W/out$i")"
+	done
+}
+for mode in thread inline; do
+	rm -f "$W/meet"
+	begin '0 1 2 3 4' LIBMMP_PROGRESS=$mode -- "$ALL" "$W/hosts" 1000000 5000
+	testbed_wait 60 "five ranks" runs
+	sleep 1
+	kill -9 "$(pgrep -P "${pids[3]}" mmp-all)"
+	ends "killed, $mode" '0 1 2 4'
+	{ wait "${pids[3]}"; } 2>/dev/null
+	grep -qh 'rank 3 (of site 1) is gone' "$W"/out[012] || fail "killed, $mode: nobody says who: $(cat "$W"/out?)"
+	pass "a rank of the other site that is killed ends the waits of all, $mode"
+done
+rm -f "$W/meet"
+begin '0 1 2 3 4' LIBMMP_PROGRESS=thread -- "$ALL" "$W/hosts" 1000000 5000
+testbed_wait 60 "five ranks" runs
+sleep 1
+testbed_stop relayd-bfe0 >/dev/null 2>&1
+ends "no relay" '0 1 2 3 4'
+grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "no relay: $(cat "$W"/out[34])"
+pass "a relay that ends ends the waits of all"
+
+testbed_down
+rm -rf "$W"
+exit $rc
