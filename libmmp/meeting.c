@@ -118,7 +118,7 @@ mmp_meeting_look(struct mmp *m)
 	else if (!err)
 		(void)mmp_sites_import(m, 0, &at);
 	else
-		snprintf(s->why, WHY_MAX, "LIBMMP_MEET=%.30s: %.80s", m->env.meet,
+		snprintf(s->why, WHY_MAX, "LIBMMP_MEET=%.20s: %.80s", m->env.meet,
 			 door_strerror(err));
 	return s->read_ns;
 }
