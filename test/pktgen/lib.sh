@@ -7,7 +7,7 @@
 #                          10.0.0.2              198.18.0.2
 #
 # Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
-# PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
+# PG_PATHS (4096: limits.paths), PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
 # each reading of relayd's counters, with its memory), PG_BETWEEN (a command that is run after
 # each reading; it may wait, for somebody else who wants the machine).
 
@@ -71,9 +71,9 @@ pg_conf()
  "sealing": { "key_file": "$TMP/psk" },
  "eal": { "lcores": "$4", "file_prefix": "$RUN-${1:0:20}", "hugepages": false, "memory_mb": ${PG_MEMORY_MB:-512} },
  "idle": "${PG_IDLE:-pause}",
- "limits": { "jobs": 64, "procs": 131072, "hosts": 256, "trunks": 128, "paths": 4096,
+ "limits": { "jobs": 64, "procs": 131072, "hosts": 256, "trunks": 128, "paths": ${PG_PATHS:-4096},
 	"segments": ${PG_SEGMENTS:-16384}, "queue": 4096, "window": 4096 },
- "neighbours": { "entries": 8192 },
+ "neighbours": { "entries": $((2 * ${PG_PATHS:-4096})) },
  "gateway": { "enable": false },
  "suci": { "global_mtu_start": $PG_MTU ${PG_SUCI:-} },
  "drain_ms": 1000, "log_level": "${PG_LOG:-info}",

@@ -115,7 +115,7 @@ daemon_pid() { # LOGNAME: the program itself, below what testbed_spawn started
 busy() {
 	local fe
 	for fe in "${relays[@]}"; do
-		"$B/bin/relayctl" -s "$TB_ID-$fe" --json status >"$TB_DIR/q-status" &&
+		"$B/bin/relayctl" -s "$TB_ID-$fe" --json status --check >"$TB_DIR/q-status" &&
 			"$B/bin/relayctl" -s "$TB_ID-$fe" --json jobs >"$TB_DIR/q-jobs" &&
 			"$B/bin/relayctl" -s "$TB_ID-$fe" --json paths >"$TB_DIR/q-paths" ||
 			{ echo "$fe does not answer"; continue; }

@@ -42,7 +42,7 @@ for w in $(sed -n "s/.*words='\(log_level=.*\)'/\1/p" tools/relayctl/relayctl.ba
 	"$B/bin/relayctl" -s /nosuch set "$w"1 2>/dev/null
 	[ $? -eq 3 ] || WHY+="set ${w}1 is not sent "
 done
-says '--kind: "trunks" is not process, trunk, gateway or light' paths --kind trunks
+says '--kind: "trunks" is not process, trunk, gateway, light or door' paths --kind trunks
 verdict "wrong words" "$WHY"
 
 # shellcheck source=tools/relayctl/relayctl.bash

@@ -54,7 +54,7 @@ testbed_job "$B" mpi "$B/examples/pingpong" --budget-ms 400000
 testbed_wait 30 "the job to run" grep -q 'every byte checked' "$TB_LOG/mpi-a.log" || give_up job "does not start"
 
 verdict "status" "$(json status 'v["jobs"] == 1 and v["consistent"] is True and v["phase"] == "run" and
-	v["workers"][0]["uptime_us"] >= v["workers"][0]["busy_us"] > 0' status)$(status_is 0 ctl status)"
+	v["workers"][0]["uptime_us"] >= v["workers"][0]["busy_us"] > 0' status --check)$(status_is 0 ctl status)"
 verdict "jobs" "$(json jobs 'len(v) == 1 and v[0]["processes"] == 4 and v[0]["local_up"] == 2 and
 	v[0]["trunks_up"] == 1' jobs)$(status_is 0 ctl jobs)"
 verdict "paths" "$(json paths 'len(v) == 3 and all(p["sealed"] == (p["leg"] == "global") and p["cc"] == "cubic" and
@@ -193,7 +193,7 @@ WHY+=$(status_is 4 setpriv --reuid 65534 --clear-groups "$B/bin/relayctl" -s "$T
 verdict "exit statuses" "$WHY"
 WHY=$(timeout 600 python3 test/smoke/_relayctl_clients.py "$SOCK" 2>&1)$(json alive 'v["jobs"] == 1' status)
 verdict "hostile clients" "$WHY"
-WHY=$(json tuned 'v["consistent"]' status)
+WHY=$(json tuned 'v["consistent"]' status --check)
 testbed_alive mpi-a && testbed_alive mpi-b || WHY+="the job has ended: $(tail -n 3 "$TB_LOG/mpi-a.log") "
 verdict "the job goes on" "$WHY"
 

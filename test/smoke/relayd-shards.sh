@@ -49,7 +49,7 @@ job() { # NAME PROGRAM: WHY is what went wrong
 
 # shares FRONTEND WORKERS PYTHON: an expression over status s and workers w, or what is wrong.
 shares() {
-	"$B/bin/relayctl" -s "$TB_ID-$1" --json status >"$TB_DIR/q" || { echo "$1 does not answer"; return; }
+	"$B/bin/relayctl" -s "$TB_ID-$1" --json status --check >"$TB_DIR/q" || { echo "$1 does not answer"; return; }
 	python3 - "$1" "$2" "$TB_DIR/q" "$3" <<-'PY'
 		import json, sys
 		fe, n, path, more = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]

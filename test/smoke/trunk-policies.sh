@@ -167,7 +167,7 @@ clean() {
 	local fe
 	for fe in "${relays[@]}"; do
 		testbed_wait 5 "$fe to forget the job" idle "$fe" || echo "$fe: $(ctl "$fe" status | grep -E '^(jobs|custody)');"
-		ctl "$fe" --json status | python3 -c 'import json, sys
+		ctl "$fe" --json status --check | python3 -c 'import json, sys
 sys.exit(json.load(sys.stdin)["consistent"] is not True)' || echo "$fe: counters do not add up;"
 		ctl "$fe" --json drops | python3 -c 'import json, sys
 for name, n in json.load(sys.stdin).items():

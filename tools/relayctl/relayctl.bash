@@ -50,6 +50,7 @@ _relayctl()
 		'') words="$commands -s --json --help" ;;
 		paths) words='--kind --json' ;;
 		ports) words='--all --json' ;;
+		status | gateway) words='--check --json' ;;
 		reset) words='private global' ;;
 		drops) words='-d --all --json' ;;
 		top) words='-d -n --once --no-lanes --json' ;;

@@ -22,7 +22,9 @@ static const struct command {
 	const char *options; /* letters it takes besides -s, -j */
 	int min_args, max_args;
 } commands[] = {
-	{"status", "", "who the relay is, load, buffers, custody, workers", cmd_status, "", 0, 0},
+	{"status", "[--check]",
+	 "who the relay is, load, buffers, custody, workers; --check: do the books balance, too",
+	 cmd_status, "C", 0, 0},
 	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
 	{"paths", "[--kind process|trunk|gateway|light|door]",
 	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
@@ -34,8 +36,9 @@ static const struct command {
 	 cmd_reset, "", 1, 1},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
 	 cmd_drops, "da", 0, 0},
-	{"gateway", "", "the gateway to foreign hosts: counters, memory, then its channels",
-	 cmd_gateway, "", 0, 0},
+	{"gateway", "[--check]",
+	 "the gateway to foreign hosts: counters, memory, then its channels", cmd_gateway, "C", 0,
+	 0},
 	{"top", "[-d S] [-n N | --once] [--no-lanes]",
 	 "lcores, trunks, lanes, drops: rates, again and again", cmd_top, "dn1L", 0, 0},
 	{"lanes", "[-d S] [-n N] [--job JOB]", "who talks to whom: measures S seconds (1)",
@@ -238,7 +241,7 @@ take_relayctl_option(int opt, struct options *o, const char **socket)
 static void
 check_words(const struct command *cmd, const struct options *o)
 {
-	static const char *const kinds[] = {"process", "trunk", "gateway", "light"};
+	static const char *const kinds[] = {"process", "trunk", "gateway", "light", "door"};
 	bool known = !o->kind;
 
 	for (int i = 0; cmd->run == cmd_set && i < o->nargs; i++) {
@@ -252,7 +255,7 @@ check_words(const struct command *cmd, const struct options *o)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !known; i++)
 		known = strcmp(o->kind, kinds[i]) == 0;
 	if (!known)
-		ctl_die(CTL_USAGE, "--kind: \"%s\" is not process, trunk, gateway or light",
+		ctl_die(CTL_USAGE, "--kind: \"%s\" is not process, trunk, gateway, light or door",
 			o->kind);
 }
 

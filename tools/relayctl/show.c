@@ -43,6 +43,12 @@ cmd_ports(struct ctl *c, const struct options *o)
 	return CTL_OK;
 }
 
+static json_t *
+check_param(const struct options *o)
+{
+	return o->check ? json_pack("{s:b}", "check", 1) : NULL;
+}
+
 int
 cmd_status(struct ctl *c, const struct options *o)
 {
@@ -56,7 +62,7 @@ cmd_status(struct ctl *c, const struct options *o)
 		{"relay", NULL},   {"private", NULL}, {"state", NULL},
 		{"version", NULL}, {NULL, NULL},
 	};
-	json_t *v = ask(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
+	json_t *v = ask(c, "status", check_param(o)), *rows = json_object_get(v, "workers"), *row;
 	size_t i;
 	if (o->json) {
 		print_json(v);
@@ -206,7 +212,7 @@ cmd_gateway(struct ctl *c, const struct options *o)
 		{"tx_packets", NULL}, {"queued_bytes", NULL}, {"held_bytes", NULL},
 		{"paused", NULL},     {NULL, NULL},
 	};
-	json_t *v = ask(c, "gateway", NULL), *rows = ask_rows(c, "channels", NULL);
+	json_t *v = ask(c, "gateway", check_param(o)), *rows = ask_rows(c, "channels", NULL);
 	if (o->json) {
 		json_object_set(v, "channel", rows);
 		print_json(v);

@@ -47,12 +47,16 @@ on_event(void *user, const struct rd_event *e)
 
 /* ---- snapshots -------------------------------------------------------------------------- */
 
+static void ask_snapshot(struct rd_control *c);
+
 static void
 snapshot_done(struct rd_snapshot *s, void *owner)
 {
 	struct rd_control *c = owner;
 	c->snapshot_out = false;
-	if (c->write_stats) {
+	if (c->write_stats && !s->check) {
+		ask_snapshot(c);
+	} else if (c->write_stats) {
 		c->write_stats = false;
 		rd_stats_write(&c->figures, s);
 	}
@@ -65,6 +69,7 @@ ask_snapshot(struct rd_control *c)
 		return;
 	c->snapshot_out = true;
 	c->snapshot->sum.suci_held = UINT32_MAX; /* not known until the reply */
+	c->snapshot->check = c->write_stats;
 	rd_snapshot_take(&c->figures, c->snapshot, snapshot_done, c);
 }
 

@@ -532,7 +532,8 @@ read_mail(struct rd_worker *w)
 {
 	uint32_t n = 0;
 	struct rd_mail *mail;
-	while ((mail = base_ring_pop(&w->box->to_worker))) {
+	/* A snapshot that is not whole holds back what came after it, for some turns. */
+	while ((mail = w->looks ? w->looks : base_ring_pop(&w->box->to_worker))) {
 		n++;
 		mail->result = RELAY_ERR_OK;
 		switch (mail->type) {
@@ -577,7 +578,8 @@ read_mail(struct rd_worker *w)
 			break;
 		case RD_MAIL_SNAPSHOT:
 			rd_custody_flush(w); /* buffers in use are counted */
-			rd_worker_snapshot(w, mail->look.shard[w->index]);
+			if (!rd_worker_look(w, mail))
+				return n;
 			break;
 		case RD_MAIL_TURN:
 		case RD_MAIL_JOB_FINISH: /* the gateway's */

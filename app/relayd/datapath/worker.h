@@ -88,6 +88,8 @@ struct rd_worker {
 		bool light;
 	} fresh[RD_FRESH_MAX];
 	uint32_t nfresh;
+	struct rd_mail *looks;	    /* a snapshot that is not whole yet; NULL: none */
+	uint32_t look_at;	    /* from this path on */
 	struct rd_lanes *lanes;	    /* somebody measures; NULL: nobody */
 	struct rd_sniffer *sniffer; /* somebody captures; NULL: nobody */
 	struct rd_note *note_spare; /* taken from note_free for an event there was not */
@@ -132,8 +134,9 @@ struct rd_path_row {
 	bool known; /* relay is valid */
 };
 
-/* Everything about a worker at one moment, made by the worker; or the sums over those of a relay
- * (figures.h). */
+/* Everything about a worker, made by the worker; or the sums over those of a relay (snapshot.h).
+ * Counters are of one moment.  The rows of paths follow it, some in each turn: a path that came or
+ * went meanwhile may be missing, or there. */
 struct rd_shard {
 	uint32_t index; /* of a worker */
 	unsigned lcore;
@@ -153,7 +156,9 @@ struct rd_shard {
 	uint32_t suci_held, pool_in_use, pool_size;
 	uint64_t relay_held;
 	uint64_t relay_quiet_ns;  /* of one worker: relay_core_quiet_ns() */
-	bool consistent;	  /* relay_core_check() */
+	uint64_t look_ns;	  /* longest that a turn was held up by this snapshot */
+	bool checked;		  /* by relay_core_check(), and so */
+	bool consistent;	  /* true if not checked */
 	const char *inconsistent; /* what is not; static text */
 	uint32_t njobs, jobs_max, npaths, paths_max;
 	/* Of a relay: jobs with the sums of its workers, paths of all workers. */
@@ -161,6 +166,7 @@ struct rd_shard {
 	struct rd_path_row *path;   /* [paths_max] */
 };
 
+/* All of it at once, checked.  For who has the worker for himself: its loop has ended. */
 void rd_worker_snapshot(struct rd_worker *w, struct rd_shard *s);
 
 #endif

@@ -16,6 +16,10 @@ void rd_worker_to_kernel(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 struct rd_event *rd_worker_event(struct rd_worker *w, bool important);
 void rd_worker_post(struct rd_worker *w, struct rd_event *e);
 
+/* ---- worker_look.c */
+/* A part of the snapshot that mail asks for; true: it is whole. */
+bool rd_worker_look(struct rd_worker *w, struct rd_mail *mail);
+
 /* ---- worker_paths.c */
 /* New trunks and light paths get their own congestion control: not in path_up, where the endpoint
  * must not be called. */

@@ -123,6 +123,8 @@ add_counters(struct rd_shard *s, const struct rd_shard *w)
 	s->relay_held += w->relay_held;
 	s->pool_in_use += w->pool_in_use;
 	s->pool_size += w->pool_size;
+	s->look_ns = most(s->look_ns, w->look_ns);
+	s->checked &= w->checked;
 	if (s->consistent && !w->consistent) {
 		s->consistent = false;
 		s->inconsistent = w->inconsistent;
@@ -186,6 +188,7 @@ rd_snapshot_sum(const struct rd_figures *f, struct rd_snapshot *s)
 				   .path = s->sum.path,
 				   .jobs_max = s->sum.jobs_max,
 				   .paths_max = s->sum.paths_max,
+				   .checked = true,
 				   .consistent = true};
 	for (uint32_t i = 0; i < s->nshards; i++)
 		add_shard(&s->sum, s->shard[i]);
@@ -211,6 +214,7 @@ rd_snapshot_take(const struct rd_figures *f, struct rd_snapshot *s,
 	rd_light_figures(f->light, &s->circuits);
 	mail->look.shard = s->shard;
 	mail->look.gateway = &s->gateway;
+	mail->look.check = s->check;
 	mail->done = mail_done;
 	mail->owner = s;
 	rd_post_send(f->post, mail);

@@ -24,6 +24,9 @@ struct rd_snapshot {
 	struct rd_gateway_snapshot gateway;
 	struct rd_light_figures circuits;
 	struct rd_control_counters control;
+	/* The owner's, before he takes one: the books of the cores, too.  That holds up each thread
+	 * for as long as its tables are large, at once: not for who looks again and again. */
+	bool check;
 	/* While it is under way. */
 	const struct rd_figures *of;
 	void (*done)(struct rd_snapshot *s, void *owner);

@@ -112,7 +112,7 @@ read_gateway_mail(struct rd_gateway *g)
 			mail->result = gw_job_finish(g->gw, mail->job.label_base, g->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
-			rd_gateway_snapshot(g, mail->look.gateway);
+			rd_gateway_snapshot(g, mail->look.gateway, mail->look.check);
 			break;
 		case RD_MAIL_ELSEWHERE: /* the worker's */
 		case RD_MAIL_POLICY:
@@ -641,7 +641,7 @@ rd_gateway_fini(struct rd_gateway *g)
 }
 
 void
-rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s)
+rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s, bool check)
 {
 	s->on = true;
 	s->gw = *gw_counters(g->gw);
@@ -655,7 +655,8 @@ rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s)
 	s->packet_bytes = (uint64_t)g->conf->gateway.memory_mb << 20;
 	s->guests = g->nguests;
 	s->inconsistent = NULL;
-	s->consistent = gw_check(g->gw, &s->inconsistent);
+	s->checked = check;
+	s->consistent = !check || gw_check(g->gw, &s->inconsistent);
 	s->nchannels = 0;
 	for (uint32_t i = 0; i < s->channels_max; i++) {
 		struct rd_channel_row *row = &s->channel[s->nchannels];

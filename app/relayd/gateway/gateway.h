@@ -169,12 +169,14 @@ struct rd_gateway_snapshot {
 	struct suci_counters suci;
 	uint64_t held_bytes, packet_bytes; /* memory of packets under way; its limit */
 	uint32_t suci_held, guests;
+	bool checked; /* by gw_check(), and so */
 	bool consistent;
 	const char *inconsistent;
 	uint32_t nchannels, channels_max;
 	struct rd_channel_row *channel; /* [channels_max] */
 };
-void rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s);
+/* check: the books, too, which takes as long as the tables are large. */
+void rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s, bool check);
 
 /* ---- between the files of the gateway ---------------------------------------------- */
 

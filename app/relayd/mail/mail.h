@@ -94,6 +94,7 @@ struct rd_mail {
 		struct {
 			struct rd_shard *const *shard; /* [workers] datapath's worker.h */
 			struct rd_gateway_snapshot *gateway;
+			bool check; /* the books of the cores, too: it takes its time */
 		} look;
 		struct {
 			uint32_t leg;

@@ -94,7 +94,8 @@ rd_fields_relay(const struct rd_fields *f, void *to, const struct rd_conf *conf,
 	text(t, "impi_server", conf->impi.server);
 	put_number(t, "uptime_ms", s->sum.uptime_ns / 1000000);
 	put_number(t, "jobs", s->sum.njobs);
-	flag(t, "consistent", s->sum.consistent);
+	if (s->sum.checked)
+		flag(t, "consistent", s->sum.consistent);
 	put_shared(t, &s->sum, s->nshards);
 	for (uint32_t i = 0; i < s->sum.nlegs; i++) {
 		put_leg(t, rd_leg_names[i], &s->sum.leg[i]);
@@ -122,6 +123,7 @@ rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *
 	put_number(t, "slept_us", w->slept_ns / 1000);
 	put_number(t, "turns", w->worker.turns);
 	put_number(t, "busy_turns", w->worker.busy_turns);
+	put_number(t, "look_us", w->look_ns / 1000);
 	put_number(t, "rx_frames", sum.rx_frames);
 	put_number(t, "tx_frames", sum.tx_frames);
 	put_number(t, "steered", sum.steered);
@@ -254,7 +256,8 @@ rd_fields_gateway(const struct rd_fields *f, void *to, const struct rd_snapshot 
 	put_number(t, "held_bytes", g->held_bytes);
 	put_number(t, "packet_bytes", g->packet_bytes);
 	put_number(t, "guests", g->guests);
-	flag(t, "consistent", g->consistent);
+	if (g->checked)
+		flag(t, "consistent", g->consistent);
 	put_number(t, "suci_held", g->suci_held);
 #define X(n, h) put_number(t, #n, g->gw.n);
 	GW_COUNTERS(X)

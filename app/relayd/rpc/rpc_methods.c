@@ -25,6 +25,12 @@ static const struct rd_rpc_param path_params[] = {
 _Static_assert(RELAY_PATH_NONE == 0 && RELAY_PATH_PROC == 1 && RELAY_PATH_TRUNK == 2 &&
 		       RELAY_PATH_GATEWAY == 3 && RELAY_PATH_LIGHT == 4 && RELAY_PATH_DOOR == 5,
 	       "words of kind");
+/* Of methods that answer out of a snapshot. */
+static const struct rd_rpc_param check_params[] = {
+	{.name = "check",
+	 .type = RD_RPC_BOOL,
+	 .help = "and whether the books balance, which holds up each worker for a moment"},
+};
 static const struct rd_rpc_param drops_params[] = {
 	{.name = "all", .type = RD_RPC_BOOL, .help = "those that are zero, too"},
 };
@@ -259,6 +265,7 @@ lights(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struc
 static const struct rd_rpc_method methods[] = {
 	{.name = "methods", CALLS(describe_method), .help = "this list"},
 	{.name = "status",
+	 PARAMS(check_params),
 	 ANSWERS(status),
 	 .help = "who the relay is, load, buffers, custody, legs, workers"},
 	{.name = "jobs", PARAMS(rows_params), ANSWERS(answer_jobs), .help = "jobs now running"},
@@ -271,6 +278,7 @@ static const struct rd_rpc_method methods[] = {
 	 ANSWERS(answer_doors),
 	 .help = "doors that each worker carries, of processes here and of other clusters"},
 	{.name = "gateway",
+	 PARAMS(check_params),
 	 ANSWERS(gateway),
 	 .help = "the gateway to foreign hosts: counters, memory"},
 	{.name = "channels",
@@ -367,7 +375,7 @@ on_call(void *user, struct rd_rpc_conn *conn, const struct rd_rpc_call *call)
 	if (call->method->handler->call)
 		call->method->handler->call(c, call);
 	else
-		rd_rpc_want_snapshot(c);
+		rd_rpc_want_snapshot(c, call->method->param == check_params && call->number[0]);
 }
 
 void

@@ -33,6 +33,7 @@ struct rd_rpc_client {
 	bool eof;
 	int passed;    /* descriptor that came with what was last read; -1: none */
 	uint64_t need; /* waits for this snapshot; 0: for none */
+	bool check;    /* one that is checked */
 	uint64_t until_ns;
 	bool measures;		   /* its call waits for the measurement */
 	struct rd_core_call *asks; /* its call waits for the workers' cores */
@@ -57,8 +58,9 @@ struct rd_rpc_server {
 
 extern const struct rd_rpc_api rd_rpc_api;
 
-/* The active call needs a snapshot: rd_rpc_answer() follows, now or later. */
-void rd_rpc_want_snapshot(struct rd_rpc_client *c);
+/* The active call needs a snapshot, perhaps a checked one: rd_rpc_answer() follows, now or later.
+ */
+void rd_rpc_want_snapshot(struct rd_rpc_client *c, bool check);
 /* Answer a call that needs a snapshot of the workers. */
 void rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s);
 

@@ -198,6 +198,9 @@ static void
 begin_snapshot(struct rd_rpc_server *s)
 {
 	s->out = true;
+	s->snapshot->check = false;
+	for (int i = 0; i < RD_RPC_CLIENTS; i++)
+		s->snapshot->check |= s->client[i] && s->client[i]->need && s->client[i]->check;
 	rd_snapshot_take(s->env.figures, s->snapshot, answer_snapshot, s);
 }
 
@@ -227,10 +230,12 @@ answer_snapshot(struct rd_snapshot *made, void *owner)
 }
 
 void
-rd_rpc_want_snapshot(struct rd_rpc_client *c)
+rd_rpc_want_snapshot(struct rd_rpc_client *c, bool check)
 {
 	struct rd_rpc_server *s = c->server;
-	if (!s->out && s->made && s->env.loop->now_ns - s->made_ns < RD_RPC_FRESH_NS) {
+	c->check = check;
+	if (!s->out && s->made && s->env.loop->now_ns - s->made_ns < RD_RPC_FRESH_NS &&
+	    (!check || s->snapshot->check)) {
 		rd_rpc_answer(c, s->snapshot);
 		return;
 	}

@@ -667,7 +667,7 @@ work(struct relay *r)
 		rd_worker_snapshot(r->worker[i], r->control->snapshot->shard[i]);
 	rd_snapshot_sum(&r->control->figures, r->control->snapshot);
 	if (r->control->gateway)
-		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway);
+		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway, true);
 	rd_stats_log(r->control->snapshot);
 	rd_stats_write(&r->control->figures, r->control->snapshot);
 }
