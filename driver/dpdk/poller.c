@@ -14,6 +14,7 @@
 static struct rd_poller pollers[RD_POLLERS_MAX];
 static _Atomic uint32_t npollers;
 static _Thread_local struct rd_poller *mine;
+_Atomic bool rd_poller_guards;
 
 struct rd_poller *
 rd_poller_new(void)
@@ -43,11 +44,18 @@ wait_for_pollers(void)
 	}
 }
 
+void
+rd_poller_guard(void)
+{
+	atomic_store(&rd_poller_guards, true);
+}
+
 /* In front of libc's, also for the drivers: they are shared objects, and a program's own
  * definition comes first.  The interrupt thread has marked the port as not connected before. */
 int
 munmap(void *addr, size_t len)
 {
-	wait_for_pollers();
+	if (atomic_load(&rd_poller_guards))
+		wait_for_pollers();
 	return (int)syscall(SYS_munmap, addr, len);
 }

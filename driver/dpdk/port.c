@@ -8,6 +8,7 @@
 #include <rte_flow.h>
 #include <rte_mbuf.h>
 
+#include "driver/poller.h"
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "nap_private.h"
@@ -179,6 +180,8 @@ rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t 
 		return -ENAMETOOLONG;
 	}
 	memcpy(p->name, p->device, len);
+	if (strncmp(p->name, "net_memif", 9) == 0)
+		rd_poller_guard();
 	if (rte_eth_dev_get_port_by_name(p->name, &p->id) != 0) {
 		r = rte_dev_probe(p->device);
 		if (r < 0 || rte_eth_dev_get_port_by_name(p->name, &p->id) != 0) {

@@ -50,6 +50,24 @@ map_page(void)
 	return p;
 }
 
+/* No port takes memory away: a turn is none, and nobody waits. */
+static void
+nobody_is_guarded(void **state)
+{
+	(void)state;
+	struct rd_poller *p = rd_poller_new();
+	rd_poll_begin(p);
+	assert_int_equal(atomic_load(&p->turn), 0);
+	/* In the middle of it there is one. */
+	rd_poller_guard();
+	rd_poll_end(p);
+	assert_int_equal(atomic_load(&p->turn), 0);
+	rd_poll_begin(p);
+	assert_int_equal(atomic_load(&p->turn), 1);
+	rd_poll_end(p);
+	assert_int_equal(atomic_load(&p->turn), 2);
+}
+
 static void
 a_turn_is_waited_for(void **state)
 {
@@ -98,6 +116,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_is_guarded),
 		cmocka_unit_test(a_turn_is_waited_for),
 		cmocka_unit_test(not_for_oneself),
 		cmocka_unit_test(drivers_find_ours),
