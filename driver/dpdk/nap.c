@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
+#include <errno.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+#include <rte_ethdev.h>
+#include <rte_interrupts.h>
+#include <rte_spinlock.h>
 
 #include "driver/idle.h"
 #include "driver/nap.h"
 #include "nap_private.h"
+
+/* Drivers change registers that all queues of a port share. */
+static rte_spinlock_t interrupt_locks[RTE_MAX_ETHPORTS];
 
 /* A packet socket with a ring of version 2 on that interface: of the driver.  Nobody else in
  * the process makes such. */
@@ -63,21 +72,95 @@ rd_port_find_wakes(struct rd_port *p)
 	p->n_wakes = n >= p->n_rxq ? n : 0;
 }
 
+static int
+switch_interrupt(uint16_t port, uint16_t queue, bool on)
+{
+	rte_spinlock_lock(&interrupt_locks[port]);
+	int r = on ? rte_eth_dev_rx_intr_enable(port, queue)
+		   : rte_eth_dev_rx_intr_disable(port, queue);
+	rte_spinlock_unlock(&interrupt_locks[port]);
+	return r;
+}
+
+/* They were asked for, and drivers that have none take that silently.  net_tap has them always on,
+ * and no switch; of the others only those with a switch are asked for descriptors, for DPDK logs
+ * each failure. */
+void
+rd_port_find_interrupts(struct rd_port *p)
+{
+	int r = switch_interrupt(p->id, 0, true);
+	p->rx_intr = r == 0 || (r == -ENOTSUP && strcmp(p->driver, "net_tap") == 0);
+	if (r == 0)
+		(void)switch_interrupt(p->id, 0, false);
+	for (uint16_t q = 0; p->rx_intr && q < p->n_rxq; q++)
+		p->rx_intr = rte_eth_dev_rx_intr_ctl_q_get_fd(p->id, q) >= 0;
+}
+
+const char *
+rd_port_woken_by(const struct rd_port *p)
+{
+	return p->rx_intr ? "interrupts" : p->n_wakes ? "sockets" : "nothing";
+}
+
+static void
+switch_interrupts(struct rd_nap *n, bool on)
+{
+	for (uint32_t i = 0; i < n->n_intr; i++)
+		(void)switch_interrupt(n->intr[i].port, n->intr[i].queue, on);
+	n->armed = on;
+}
+
 void
 rd_nap_init(struct rd_nap *n, int fd)
 {
-	memset(n, 0, sizeof *n);
+	*n = (struct rd_nap){.woken = n->woken};
 	n->fd[n->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+void
+rd_nap_fini(struct rd_nap *n)
+{
+	switch_interrupts(n, false);
+	for (uint32_t i = 0; i < n->n_intr; i++)
+		(void)rte_eth_dev_rx_intr_ctl_q(n->intr[i].port, n->intr[i].queue, n->epfd,
+						RTE_INTR_EVENT_DEL, NULL);
+	if (n->n_intr)
+		close(n->epfd);
+	*n = (struct rd_nap){.woken = n->woken};
+}
+
+/* False: it has none after all. */
+static bool
+add_interrupt(struct rd_nap *n, uint16_t port, uint16_t queue)
+{
+	int epfd = n->n_intr ? n->epfd : epoll_create1(EPOLL_CLOEXEC);
+	if (epfd < 0)
+		return false;
+	if (n->n_intr == RD_NAP_FDS ||
+	    rte_eth_dev_rx_intr_ctl_q(port, queue, epfd, RTE_INTR_EVENT_ADD, NULL) != 0) {
+		if (!n->n_intr)
+			close(epfd);
+		return false;
+	}
+	if (!n->n_intr)
+		n->fd[n->n++] = (struct pollfd){.fd = epfd, .events = POLLIN};
+	n->epfd = epfd;
+	n->intr[n->n_intr].port = port;
+	n->intr[n->n_intr++].queue = queue;
+	return true;
 }
 
 void
 rd_nap_add(struct rd_nap *n, const struct rd_port *p, uint16_t rxq)
 {
-	if (rxq >= p->n_wakes || n->n > RD_NAP_FDS) {
+	if (n->n > RD_NAP_FDS)
 		n->deaf = true;
-		return;
-	}
-	n->fd[n->n++] = (struct pollfd){.fd = p->wake_fd[rxq], .events = POLLIN};
+	else if (p->rx_intr)
+		n->deaf |= !add_interrupt(n, p->id, rxq);
+	else if (rxq >= p->n_wakes)
+		n->deaf = true;
+	else
+		n->fd[n->n++] = (struct pollfd){.fd = p->wake_fd[rxq], .events = POLLIN};
 }
 
 uint32_t
@@ -86,12 +169,29 @@ rd_nap_max_ns(const struct rd_nap *n)
 	return n->deaf ? RD_IDLE_SLEEP_MAX_NS : RD_NAP_WOKEN_MAX_NS;
 }
 
+/* What has happened has been seen. */
+static void
+take_interrupts(struct rd_nap *n)
+{
+	struct rte_epoll_event seen[RD_NAP_FDS];
+	(void)rte_epoll_wait(n->epfd, seen, (int)n->n_intr, 0);
+	switch_interrupts(n, false);
+}
+
 void
 rd_nap(struct rd_nap *n, uint32_t ns)
 {
 	struct timespec t = {.tv_nsec = (long)ns};
 	bool listens = ns > RD_IDLE_SLEEP_MAX_NS && !n->deaf;
-	if (ppoll(n->fd, listens ? n->n : 1, &t, NULL) <= 0 || !listens)
+	if (listens && n->n_intr && !n->armed) {
+		switch_interrupts(n, true);
+		return;
+	}
+	int r = ppoll(n->fd, listens ? n->n : 1, &t, NULL);
+	n->woken += listens && r > 0;
+	if (listens && n->n_intr)
+		take_interrupts(n);
+	if (r <= 0 || !listens)
 		return;
 	/* An interface that went down says so once, and must not keep us awake. */
 	for (uint32_t i = 1; i < n->n; i++) {

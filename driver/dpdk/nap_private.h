@@ -7,5 +7,7 @@
 
 /* Fill wake_fd of a port that has been started. */
 void rd_port_find_wakes(struct rd_port *p);
+/* Set rx_intr of a port that has been started with interrupts configured. */
+void rd_port_find_interrupts(struct rd_port *p);
 
 #endif

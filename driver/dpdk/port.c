@@ -40,6 +40,7 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 		return -ENOTSUP;
 	}
 	memset(cfg, 0, sizeof *cfg);
+	cfg->intr_conf.rxq = c->rx_intr;
 	if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) {
 		cfg->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 		p->tx_multi_seg = true;
@@ -123,6 +124,30 @@ configure_port(const struct rd_port *p, const struct rd_port_conf *c,
 	return false;
 }
 
+/* Configure, set up, start. */
+static int
+launch_port(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_dev_info *info,
+	    struct rte_eth_conf *cfg, char *err, size_t err_max)
+{
+	int r;
+	bool rss = configure_port(p, c, info, cfg, &r);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
+			 p->n_rxq, p->n_txq, rte_strerror(-r));
+		return r;
+	}
+	r = setup_queues(p, c, err, err_max);
+	if (r < 0)
+		return r;
+	r = rte_eth_dev_start(p->id);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: start: %s", p->device, rte_strerror(-r));
+		return r;
+	}
+	rd_sort_start(p, c, rss, info->reta_size);
+	return 0;
+}
+
 static int
 start_port(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
 {
@@ -140,21 +165,16 @@ start_port(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t er
 	r = negotiate(p, c, &info, &cfg, err, err_max);
 	if (r < 0)
 		return r;
-	bool rss = configure_port(p, c, &info, &cfg, &r);
-	if (r < 0) {
-		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
-			 p->n_rxq, p->n_txq, rte_strerror(-r));
-		return r;
+	r = launch_port(p, c, &info, &cfg, err, err_max);
+	if (r < 0 && cfg.intr_conf.rxq) { /* uio has no vectors for them */
+		cfg.intr_conf.rxq = 0;
+		r = launch_port(p, c, &info, &cfg, err, err_max);
 	}
-	r = setup_queues(p, c, err, err_max);
 	if (r < 0)
 		return r;
-	r = rte_eth_dev_start(p->id);
-	if (r < 0) {
-		snprintf(err, err_max, "%s: start: %s", p->device, rte_strerror(-r));
-		return r;
-	}
-	rd_sort_start(p, c, rss, info.reta_size);
+	p->rx_intr = false;
+	if (cfg.intr_conf.rxq)
+		rd_port_find_interrupts(p);
 	rd_port_find_wakes(p);
 	p->mtu = c->mtu;
 	if (rte_eth_macaddr_get(p->id, &mac) == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -189,7 +190,7 @@ test_frames_wake(void **state)
 	(void)state;
 	struct rte_mbuf *m[8];
 	struct rd_port p;
-	struct rd_nap nap;
+	struct rd_nap nap = {0};
 	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
 	if (unshare(CLONE_NEWNET))
@@ -219,6 +220,87 @@ test_frames_wake(void **state)
 	rd_nap_add(&nap, &p, 1);
 	assert_int_equal(rd_nap_max_ns(&nap), RD_IDLE_SLEEP_MAX_NS);
 	close(fd);
+	rd_port_close(&p);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
+/* The kernel gives the interface behind a port of net_tap a frame. */
+static void
+give_frame(const char *ifname)
+{
+	static const uint8_t frame[60] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,
+					  0,	0,    0,    0,	  1,	0x88, 0xb5};
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	struct sockaddr_ll to = {.sll_family = AF_PACKET,
+				 .sll_ifindex = (int)if_nametoindex(ifname)};
+	assert_true(fd >= 0);
+	assert_int_equal(sendto(fd, frame, sizeof frame, 0, (struct sockaddr *)&to, sizeof to),
+			 sizeof frame);
+	close(fd);
+}
+
+/* The first long nap enables the interrupt and does not sleep; a frame that comes then ends the
+ * second one, and after that the interrupt is off and nothing is left to be seen. */
+static void
+test_interrupts_wake(void **state)
+{
+	(void)state;
+	static const char quiet[] = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+	struct rte_mbuf *m[8];
+	struct rd_port p;
+	struct rd_nap nap = {0};
+	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWNET))
+		skip();		     /* not root */
+	FILE *f = fopen(quiet, "w"); /* no frames of the kernel's own */
+	if (f) {
+		fputs("1", f);
+		fclose(f);
+	}
+	struct rte_mempool *mp = make_pool(2000);
+	struct rd_port_conf c = {.device = "net_tap0,iface=wake0",
+				 .mtu = 1500,
+				 .n_rxq = 1,
+				 .n_txq = 1,
+				 .pool = mp,
+				 .rx_intr = true};
+	if (rd_port_open(&p, &c, err, sizeof err))
+		fail_msg("%s", err);
+	assert_true(p.rx_intr);
+	assert_string_equal(rd_port_woken_by(&p), "interrupts");
+	rd_nap_fini(&nap);
+	rd_nap_init(&nap, -1);
+	rd_nap_add(&nap, &p, 0);
+	assert_int_equal(nap.n_intr, 1);
+	assert_int_equal(rd_nap_max_ns(&nap), RD_NAP_WOKEN_MAX_NS);
+	rd_nap(&nap, RD_NAP_WOKEN_MAX_NS);
+	assert_true(nap.armed);
+	struct pollfd shown = {.fd = nap.epfd, .events = POLLIN};
+	rd_nap(&nap, 1000); /* a short one changes nothing */
+	assert_true(nap.armed);
+	give_frame("wake0");
+	assert_int_equal(poll(&shown, 1, 10000), 1);
+	rd_nap(&nap, 999999999); /* would be noticed */
+	assert_false(nap.armed);
+	assert_int_equal(poll(&shown, 1, 0), 0);
+	uint16_t n = 0;
+	while (n == 0)
+		n = rte_eth_rx_burst(p.id, 0, m, 8);
+	rte_pktmbuf_free_bulk(m, n);
+	/* It sleeps for as long as it was told if there is nothing. */
+	rd_nap(&nap, 200000);
+	rd_nap(&nap, 200000);
+	assert_false(nap.armed);
+	rd_nap_fini(&nap);
+	rd_nap_fini(&nap);
+	rd_port_close(&p);
+	/* A driver without: nobody is woken, and naps stay short. */
+	c.device = "net_null5,size=60";
+	assert_int_equal(rd_port_open(&p, &c, err, sizeof err), 0);
+	assert_string_equal(rd_port_woken_by(&p), "nothing");
+	rd_nap_init(&nap, -1);
+	rd_nap_add(&nap, &p, 0);
+	assert_int_equal(rd_nap_max_ns(&nap), RD_IDLE_SLEEP_MAX_NS);
+	rd_nap_fini(&nap);
 	rd_port_close(&p);
 	assert_int_equal(rd_pool_free(mp), 0);
 }
@@ -275,6 +357,7 @@ main(void)
 		cmocka_unit_test(test_port_gives_everything_back),
 		cmocka_unit_test(test_refused_tail_is_freed),
 		cmocka_unit_test(test_frames_wake),
+		cmocka_unit_test(test_interrupts_wake),
 		cmocka_unit_test(test_failed_open_leaves_nothing),
 		cmocka_unit_test(test_leak_is_seen),
 		cmocka_unit_test(test_shortage_is_explained),

@@ -32,7 +32,7 @@ static const char *const counters[] = {
 	"rx_tap",     "tx_tap",	     "turns",	      "busy_turns", "busy_us",	  "slept_us",
 	"uptime_us",  "tx_segments", "rx_segments",   "moves",	    "dropped",	  "refused",
 	"drops",      "rx_missed",   "rx_nombuf",     "rx_errors",  "tx_errors",  "link_changes",
-	"removed",    "resets",	     "resets_done",   "driver",
+	"removed",    "resets",	     "resets_done",   "driver",	    "sleeps",	  "woken",
 };
 
 static const struct {

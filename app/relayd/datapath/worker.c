@@ -495,6 +495,7 @@ deal_trunks(struct rd_worker *w, const struct rd_mail *mail)
 static void
 find_naps(struct rd_worker *w)
 {
+	rd_nap_fini(&w->naps);
 	rd_nap_init(&w->naps, w->box->wake_worker.fd);
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		if (w->leg[i].rxq != RD_NO_QUEUE && !w->leg[i].off)
@@ -748,6 +749,7 @@ rd_worker_run(void *arg)
 		w->idle.slack_ns = w->now_ns - w->tap_ns < TAP_ALERT_NS ? 0 : IDLE_SLACK_NS;
 		rd_idle_turn(&w->idle, work, w->now_ns, next_due(w));
 	}
+	rd_nap_fini(&w->naps);
 	rd_poll_begin(poller);
 	drain_taps(w);
 	for (uint32_t i = 0; i < w->nlegs; i++)

@@ -152,7 +152,7 @@ struct rd_shard {
 	struct relay_light_info light[RELAY_LIGHTS_MAX];
 	struct relay_door_info doors; /* of one worker */
 	struct rd_worker_counters worker;
-	uint64_t idle_turns, sleeps, slept_ns;
+	uint64_t idle_turns, sleeps, slept_ns, woken;
 	uint32_t suci_held, pool_in_use, pool_size;
 	uint64_t relay_held;
 	uint64_t relay_quiet_ns;  /* of one worker: relay_core_quiet_ns() */

@@ -33,6 +33,7 @@ copy_counters(struct rd_worker *w, struct rd_shard *s)
 	s->idle_turns = w->idle.turns;
 	s->sleeps = w->idle.sleeps;
 	s->slept_ns = w->idle.slept_ns;
+	s->woken = w->naps.woken;
 	s->suci_held = suci_held(w->ep);
 	s->relay_held = relay_core_held(w->core);
 	s->relay_quiet_ns = relay_core_quiet_ns(w->core, w->now_ns);

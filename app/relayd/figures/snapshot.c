@@ -119,6 +119,7 @@ add_counters(struct rd_shard *s, const struct rd_shard *w)
 	s->idle_turns += w->idle_turns;
 	s->sleeps += w->sleeps;
 	s->slept_ns += w->slept_ns;
+	s->woken += w->woken;
 	s->suci_held += w->suci_held;
 	s->relay_held += w->relay_held;
 	s->pool_in_use += w->pool_in_use;

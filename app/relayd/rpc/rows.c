@@ -123,6 +123,8 @@ rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *
 	put_number(t, "slept_us", w->slept_ns / 1000);
 	put_number(t, "turns", w->worker.turns);
 	put_number(t, "busy_turns", w->worker.busy_turns);
+	put_number(t, "sleeps", w->sleeps);
+	put_number(t, "woken", w->woken);
 	put_number(t, "look_us", w->look_ns / 1000);
 	put_number(t, "rx_frames", sum.rx_frames);
 	put_number(t, "tx_frames", sum.tx_frames);

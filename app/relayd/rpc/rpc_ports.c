@@ -23,10 +23,10 @@ port_row(const struct rd_nics *s, uint32_t i)
 	char mac[18];
 	snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
 		 p->mac[3], p->mac[4], p->mac[5]);
-	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:b, s:i}", "leg", rd_leg_names[i],
-			      "device", p->device, "driver", p->driver, "node", p->socket, "mac",
-			      mac, "mtu", (int)p->mtu, "link_up", (int)nic->up, "speed_mbps",
-			      (int)nic->speed_mbps);
+	json_t *o = json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:b, s:i, s:s}", "leg",
+			      rd_leg_names[i], "device", p->device, "driver", p->driver, "node",
+			      p->socket, "mac", mac, "mtu", (int)p->mtu, "link_up", (int)nic->up,
+			      "speed_mbps", (int)nic->speed_mbps, "woken_by", rd_port_woken_by(p));
 	put_number_of_port(o, "link_changes", nic->link_changes);
 	put_number_of_port(o, "removed", atomic_load(&nic->removed));
 	put_number_of_port(o, "resets", atomic_load(&nic->resets));

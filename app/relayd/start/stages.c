@@ -289,6 +289,16 @@ do_pools(struct relay *r)
 	return 0;
 }
 
+static const char *
+woken_text(const struct rd_port *p)
+{
+	if (p->rx_intr)
+		return "sleeps until the port's receive interrupt";
+	if (p->n_wakes)
+		return "sleeps until its packet socket has a frame";
+	return "looks every 100 us, for this driver has no receive interrupts (see Workers)";
+}
+
 static int
 do_port(struct relay *r, uint32_t i)
 {
@@ -302,6 +312,7 @@ do_port(struct relay *r, uint32_t i)
 		.n_txq = (uint16_t)r->nworkers,
 		.fewer_queues = true,
 		.allmulti = p->prefix6_len != 0, /* neighbour discovery asks groups */
+		.rx_intr = r->conf->idle == RD_IDLE_SLEEP,
 		.sort_ipv4 = p->address,
 		.sort_port = (uint16_t)p->udp_port,
 		.sort_ports = (uint16_t)r->nworkers,
@@ -321,6 +332,8 @@ do_port(struct relay *r, uint32_t i)
 	rd_log(RD_LOG_INFO, "%s leg: %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u",
 	       rd_leg_names[i], o->device, o->driver, o->mac[0], o->mac[1], o->mac[2], o->mac[3],
 	       o->mac[4], o->mac[5], o->mtu);
+	if (r->conf->idle == RD_IDLE_SLEEP)
+		rd_log(RD_LOG_INFO, "%s leg: an idle worker %s", rd_leg_names[i], woken_text(o));
 	if (r->nworkers > 1)
 		rd_log(RD_LOG_INFO,
 		       "%s leg: %u workers, %u receive and %u transmit queues, datagrams sorted by "

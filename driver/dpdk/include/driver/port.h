@@ -56,6 +56,7 @@ struct rd_port_conf {
 	uint16_t sort_port, sort_ports;
 	bool promisc; /* all frames, not only ours */
 	bool allmulti;
+	bool rx_intr; /* receive interrupts, where the driver has them: see nap.h */
 };
 
 /* Turn c->device into what EAL probes.  index makes the vdev name unique in this
@@ -84,7 +85,11 @@ struct rd_port {
 	 * They are the driver's.  None but af_packet has some. */
 	int wake_fd[RD_PORT_WAKES_MAX];
 	uint32_t n_wakes;
+	bool rx_intr; /* asked for, and the driver has them */
 };
+
+/* What ends a long nap at this port (nap.h): "interrupts", "sockets" or "nothing". */
+const char *rd_port_woken_by(const struct rd_port *p);
 
 int rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max);
 
