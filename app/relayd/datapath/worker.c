@@ -528,6 +528,18 @@ take_change(struct rd_worker *w, struct rd_mail *mail)
 		switch_leg(w, mail->port.leg, mail->port.off);
 }
 
+static int
+change_job(struct rd_worker *w, const struct rd_mail *mail)
+{
+	if (mail->type == RD_MAIL_JOB_ADD)
+		return relay_job_add(w->core, mail->job.table, w->now_ns);
+	if (mail->type == RD_MAIL_ELSEWHERE)
+		return relay_job_elsewhere(w->core, mail->job.label_base, mail->job.ways,
+					   w->now_ns);
+	return relay_job_end(w->core, mail->job.label_base, *mail->text ? mail->text : NULL,
+			     w->now_ns);
+}
+
 static uint32_t
 read_mail(struct rd_worker *w)
 {
@@ -539,15 +551,9 @@ read_mail(struct rd_worker *w)
 		mail->result = RELAY_ERR_OK;
 		switch (mail->type) {
 		case RD_MAIL_JOB_ADD:
-			mail->result = relay_job_add(w->core, mail->job.table, w->now_ns);
-			break;
 		case RD_MAIL_JOB_END:
-			mail->result = relay_job_end(w->core, mail->job.label_base,
-						     *mail->text ? mail->text : NULL, w->now_ns);
-			break;
 		case RD_MAIL_ELSEWHERE:
-			mail->result = relay_job_elsewhere(w->core, mail->job.label_base,
-							   mail->job.ways, w->now_ns);
+			mail->result = change_job(w, mail);
 			break;
 		case RD_MAIL_POLICY:
 		case RD_MAIL_POLICIES:
