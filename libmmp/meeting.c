@@ -57,7 +57,7 @@ write_file(const char *file, const char *text)
 }
 
 static bool
-read_file(struct mmp *m, char out[DOOR_TEXT_MAX + 2])
+read_meet_file(struct mmp *m, char out[DOOR_TEXT_MAX + 2])
 {
 	FILE *f = fopen(m->env.meet, "re");
 	bool good = f && fgets(out, DOOR_TEXT_MAX + 2, f);
@@ -110,7 +110,7 @@ mmp_meeting_look(struct mmp *m)
 	s->read_ns = m->now_ns + LOOK_NS;
 	if (is_address(m->env.meet))
 		snprintf(text, sizeof text, "%s", m->env.meet);
-	else if (!read_file(m, text))
+	else if (!read_meet_file(m, text))
 		return s->read_ns;
 	int err = door_address_parse(text, &at);
 	if (!err && at.realm != s->realm)
@@ -271,7 +271,7 @@ mmp_meeting_data(struct mmp *m, uint32_t lane, uint64_t off, const uint8_t *data
 
 /* To all. */
 static void
-send_tables(struct mmp *m)
+send_doors(struct mmp *m)
 {
 	struct mmp_sites *s = m->sites;
 	size_t n = MMP_TABLE_BYTES(m->job.size),
@@ -292,7 +292,7 @@ send_tables(struct mmp *m)
 }
 
 static void
-hear_here(struct mmp *m, uint32_t lane)
+meet_caller(struct mmp *m, uint32_t lane)
 {
 	struct mmp_sites *s = m->sites;
 	struct mmp_talk *t = &s->talk[lane];
@@ -308,7 +308,7 @@ hear_here(struct mmp *m, uint32_t lane)
 	}
 	t->rank = rank;
 	if (mmp_meet_missing(s->meet) == m->job.size)
-		send_tables(m);
+		send_doors(m);
 }
 
 void
@@ -322,7 +322,7 @@ mmp_meeting_block_end(struct mmp *m, uint32_t lane)
 	if (s->failed || s->known)
 		return;
 	if (!m->job.rank)
-		hear_here(m, lane);
+		meet_caller(m, lane);
 	else if (mmp_answer_get(t->in, t->bytes, m->job.size, s->card, why))
 		mmp_sites_know(m);
 	else

@@ -380,7 +380,7 @@ sites_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 }
 
 static void
-on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+hear_site_relay(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct mmp *m = mmp_of_lanes(user);
 	(void)now_ns;
@@ -396,7 +396,7 @@ static const struct suci_lane_ops sites_ops = {
 	.block_room = mmp_lanes_room,
 	.room = sites_path_room,
 	.lane_unknown = sites_unknown,
-	.note = on_note,
+	.note = hear_site_relay,
 	.hold = on_hold,
 	.release = on_release,
 	.lane_down = on_lane_down,
@@ -596,7 +596,7 @@ read_keys(struct mmp *m, struct suci_seal_conf *s)
 }
 
 static uint32_t
-power_of_two(uint32_t least)
+round_to_power(uint32_t least)
 {
 	uint32_t n = SITES_LABELS;
 	while (n < least)
@@ -619,7 +619,7 @@ mmp_net_start(struct mmp *m)
 			   .ranges_max = 4096,
 			   /* a relay's labels may be as small as ranks */
 			   .labels_max = sites ? 1 : n,
-			   .buckets = sites ? power_of_two(n) : 0},
+			   .buckets = sites ? round_to_power(n) : 0},
 		.ops = sites ? &sites_ops : &lane_ops,
 		.user = &m->lanes};
 	struct suci_config e = {.limits = {.paths_max = m->paths_max,

@@ -38,7 +38,7 @@ mmp_sites_fail(struct mmp *m, const char *fmt, ...)
 
 /* Not up, or not any more. */
 static void
-lose_rank(struct mmp *m, uint32_t rank, const char *why)
+lose_far_rank(struct mmp *m, uint32_t rank, const char *why)
 {
 	struct mmp_peer *p = &m->peer[rank];
 	char word[WHY_MAX];
@@ -68,7 +68,7 @@ mmp_sites_drop(struct mmp *m, uint32_t rank)
 }
 
 static void
-bring_up(struct mmp *m, uint32_t rank, uint32_t label)
+open_rank_lane(struct mmp *m, uint32_t rank, uint32_t label)
 {
 	struct mmp_sites *s = m->sites;
 	struct mmp_peer *p = &m->peer[rank];
@@ -84,7 +84,7 @@ bring_up(struct mmp *m, uint32_t rank, uint32_t label)
 		return;
 	if (mmp_lanes_open_doors(&m->lanes, rank, s->path, &d, &p->lane, m->now_ns)) {
 		p->lane = NONE;
-		lose_rank(m, rank, "has no lane");
+		lose_far_rank(m, rank, "has no lane");
 		return;
 	}
 	p->up = true;
@@ -114,10 +114,11 @@ mmp_sites_know(struct mmp *m)
 			continue;
 		int err = door_address_decode(s->card[i].door, s->card[i].ndoor, &at);
 		if (err || at.n != LABELS || !mmp_sites_import(m, i, &at))
-			lose_rank(m, i,
-				  err ? door_strerror(err) : "has a door that is none of libmmp's");
+			lose_far_rank(m, i,
+				      err ? door_strerror(err)
+					  : "has a door that is none of libmmp's");
 		else if (door_client_reaches(&s->client.import[p->import]))
-			bring_up(m, i, s->client.import[p->import].label);
+			open_rank_lane(m, i, s->client.import[p->import].label);
 	}
 }
 
@@ -157,7 +158,7 @@ rank_reached(void *user, uint32_t import)
 	struct mmp *m = user;
 	const struct door_client_import *d = &m->sites->client.import[import];
 	if (m->sites->known)
-		bring_up(m, d->whose, d->label);
+		open_rank_lane(m, d->whose, d->label);
 	else
 		mmp_meeting_at_door(m, d->label);
 }
@@ -174,7 +175,7 @@ rank_lost(void *user, uint32_t import, enum door_client_lost why)
 	uint32_t rank = m->sites->client.import[import].whose;
 	const char *word = why == DOOR_CLIENT_RELAY ? mmp_sites_lost_word(m) : words[why];
 	if (m->sites->known) {
-		lose_rank(m, rank, word);
+		lose_far_rank(m, rank, word);
 		return;
 	}
 	snprintf(m->sites->why, WHY_MAX, "rank 0 %s (LIBMMP_MEET)", word);
@@ -240,7 +241,7 @@ mmp_sites_path_down(struct mmp *m, enum suci_down why, const char *text)
 }
 
 static uint64_t
-open_relay_path(struct mmp *m)
+open_site_relay(struct mmp *m)
 {
 	struct mmp_sites *s = m->sites;
 	uint8_t hello[RELAY_HELLO_LEN];
@@ -280,7 +281,7 @@ mmp_sites_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 	uint32_t rank = s->client.import[i].whose;
 	if (m->peer[rank].up || m->peer[rank].over)
 		return SUCI_DROPPED;
-	bring_up(m, rank, src);
+	open_rank_lane(m, rank, src);
 	return m->peer[rank].up ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
@@ -289,7 +290,7 @@ mmp_sites_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 /* Its relay tells who has died, but not whose node fell silent: nothing of what waits for it is
  * acknowledged then. */
 static void
-give_up_stuck(struct mmp *m)
+give_up_stuck_ranks(struct mmp *m)
 {
 	struct mmp_sites *s = m->sites;
 	for (uint32_t i = 0; i < m->job.size; i++) {
@@ -303,7 +304,7 @@ give_up_stuck(struct mmp *m)
 			s->acked_ns[i] = m->now_ns;
 		s->acked[i] = l.tx_acked_seq;
 		if (m->now_ns - s->acked_ns[i] > limit)
-			lose_rank(m, i, "takes nothing");
+			lose_far_rank(m, i, "takes nothing");
 	}
 	s->look_ns = m->now_ns + LOOK_NS;
 }
@@ -318,7 +319,7 @@ mmp_sites_turn(struct mmp *m)
 			s->due_ns = m->now_ns + DOOR_CLIENT_SOON_NS;
 	}
 	if (m->now_ns >= s->look_ns && s->known)
-		give_up_stuck(m);
+		give_up_stuck_ranks(m);
 }
 
 uint64_t
@@ -335,7 +336,7 @@ mmp_sites_expiry_ns(const struct mmp *m)
 uint64_t
 mmp_sites_connect(struct mmp *m)
 {
-	return base_min_ns(open_relay_path(m), mmp_meeting_look(m));
+	return base_min_ns(open_site_relay(m), mmp_meeting_look(m));
 }
 
 /* ---- opening and closing ---- */

@@ -246,7 +246,7 @@ place_sites(struct mmp_job *j)
 
 /* The address from which we reach that relay. */
 static int
-address_towards(const char *relay, uint8_t ip[4])
+find_address_towards(const char *relay, uint8_t ip[4])
 {
 	struct suci_addr a;
 	struct sockaddr_in to = {.sin_family = AF_INET}, me;
@@ -309,7 +309,7 @@ mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts)
 		/* What a launcher passes on stays in its site. */
 		const char *sites = env_text("LIBMMP_SITES");
 		j->meet_id = base_siphash(key, sites, strlen(sites));
-		return address_towards(e->relay, j->place[j->rank].ip);
+		return find_address_towards(e->relay, j->place[j->rank].ip);
 	}
 	char other[64];
 	/* Any process of another node will do. */

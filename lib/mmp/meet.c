@@ -131,7 +131,7 @@ mmp_meet_no(uint8_t out[MMP_NO_MAX], const char *why)
 /* ---- the others ---- */
 
 static void
-copy_words(const uint8_t *in, size_t len, char why[MMP_MEET_WHY])
+print_words(const uint8_t *in, size_t len, char why[MMP_MEET_WHY])
 {
 	size_t n = len < MMP_MEET_WHY - 1 ? len : MMP_MEET_WHY - 1;
 	for (size_t i = 0; i < n; i++)
@@ -145,7 +145,7 @@ mmp_answer_get(const uint8_t *in, size_t len, uint32_t size, struct mmp_card *ca
 {
 	snprintf(why, MMP_MEET_WHY, "its answer is none of libmmp");
 	if (len > 4 && be32_load(in) == NO)
-		copy_words(in + 4, len - 4, why);
+		print_words(in + 4, len - 4, why);
 	if (len < HEAD_BYTES || be32_load(in) != TABLE || in[4] != VERSION)
 		return false;
 	snprintf(why, MMP_MEET_WHY, "its table cannot be");
