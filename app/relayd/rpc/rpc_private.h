@@ -49,6 +49,7 @@ struct rd_rpc_server {
 	bool out;	  /* the workers have it */
 	uint64_t made;	  /* how many came back */
 	uint64_t made_ns; /* when the last one did */
+	bool changed;	  /* since then: it is no answer any more */
 	char path[108];
 	uint64_t dev, ino; /* of the socket we made there */
 	struct rd_measure *measure;
@@ -63,6 +64,9 @@ extern const struct rd_rpc_api rd_rpc_api;
 void rd_rpc_want_snapshot(struct rd_rpc_client *c, bool check);
 /* Answer a call that needs a snapshot of the workers. */
 void rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s);
+
+/* The workers are other than they were: no snapshot of before answers whoever asks from now on. */
+void rd_rpc_changed(struct rd_rpc_server *s);
 
 /* After an answer that was not given inside of a call: send it, serve the next one. */
 void rd_rpc_settle(struct rd_rpc_client *c);

@@ -45,6 +45,7 @@ answer_reload(void *user)
 	struct rd_rpc_client *c = user;
 	bool later = c->reloads;
 	c->reloads = false;
+	rd_rpc_changed(c->server);
 	rd_rpc_result(&c->conn, reload_result(c->server->env.reload, true, true));
 	if (later)
 		rd_rpc_settle(c);

@@ -198,6 +198,7 @@ static void
 begin_snapshot(struct rd_rpc_server *s)
 {
 	s->out = true;
+	s->changed = false;
 	s->snapshot->check = false;
 	for (int i = 0; i < RD_RPC_CLIENTS; i++)
 		s->snapshot->check |= s->client[i] && s->client[i]->need && s->client[i]->check;
@@ -230,12 +231,25 @@ answer_snapshot(struct rd_snapshot *made, void *owner)
 }
 
 void
+rd_rpc_changed(struct rd_rpc_server *s)
+{
+	s->changed = true;
+}
+
+/* The last one does for it, too. */
+static bool
+is_fresh(const struct rd_rpc_server *s, bool check)
+{
+	return !s->out && s->made && !s->changed &&
+	       s->env.loop->now_ns - s->made_ns < RD_RPC_FRESH_NS && (!check || s->snapshot->check);
+}
+
+void
 rd_rpc_want_snapshot(struct rd_rpc_client *c, bool check)
 {
 	struct rd_rpc_server *s = c->server;
 	c->check = check;
-	if (!s->out && s->made && s->env.loop->now_ns - s->made_ns < RD_RPC_FRESH_NS &&
-	    (!check || s->snapshot->check)) {
+	if (is_fresh(s, check)) {
 		rd_rpc_answer(c, s->snapshot);
 		return;
 	}

@@ -6,7 +6,7 @@
  *
  * A call that needs to know about the workers waits for a snapshot; all that wait share
  * one, and one younger than RD_RPC_FRESH_NS does again, so however fast clients ask, the
- * workers make at most so many.
+ * workers make at most so many.  What a call has changed is in every answer after its own.
  *
  * What a client can cost is bounded: RD_RPC_CLIENTS connections, one line each, one call
  * at a time, RD_RPC_ROWS_MAX rows in an answer.  Writing never waits; who does not read an

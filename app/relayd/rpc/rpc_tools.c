@@ -187,6 +187,7 @@ rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 		rd_log_set_level((enum rd_log_level)call->number[RD_P_LOG_LEVEL]);
 	if (call->given[RD_P_IDLE])
 		set_idle(env, call->number[RD_P_IDLE]);
+	rd_rpc_changed(c->server);
 	if (call->given[RD_P_DRAIN_MS])
 		env->settings->drain_ms = call->number[RD_P_DRAIN_MS];
 	rd_rpc_get(c, call);

@@ -30,6 +30,7 @@ answer_trunks(struct rd_core_call *call)
 		call->server->env.settings->weight = call->weight;
 	if (!call->result && !call->word && !call->sets_weight && !call->rule.prefix_len)
 		call->server->env.settings->policy = call->rule.policy;
+	rd_rpc_changed(call->server);
 	if (!c)
 		return;
 	c->asks = NULL;
