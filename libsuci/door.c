@@ -375,6 +375,15 @@ far_peer_reached(void *user, uint32_t import)
 }
 
 static void
+end_gone(struct datagram_sock *s, struct peer *p)
+{
+	const char *words = s->door.client.words;
+	char why[sizeof p->why];
+	snprintf(why, sizeof why, "is gone%s%.100s", *words ? ": " : "", words);
+	end_reached(s, p, ECONNRESET, why);
+}
+
+static void
 far_peer_lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	struct datagram_sock *s = user;
@@ -385,7 +394,7 @@ far_peer_lost(void *user, uint32_t import, enum door_client_lost why)
 			    "is refused: nobody has that address now, or a relay is full");
 		break;
 	case DOOR_CLIENT_GONE:
-		end_reached(s, p, ECONNRESET, "is gone");
+		end_gone(s, p);
 		break;
 	case DOOR_CLIENT_RELAY:
 		break; /* datagram_door_down() says so to all */
@@ -405,7 +414,7 @@ far_peer_left(void *user, uint32_t label)
 	struct datagram_sock *s = user;
 	struct peer *p = find_called(s, label);
 	if (p && p->import == NONE)
-		end_reached(s, p, ECONNRESET, "is gone");
+		end_gone(s, p);
 }
 
 static const struct door_client_ops libsuci_door_ops = {.say = say_to_our_relay,

@@ -158,7 +158,7 @@ leave_door(struct relay_core *c, uint32_t path, uint32_t label)
 	if (i == NONE || c->doors.door[i].at != path)
 		c->n.notes_late++;
 	else
-		relay_door_own_gone(c, i);
+		relay_door_own_gone(c, i, "");
 }
 
 /* ---- imports ------------------------------------------------------------------------- */
@@ -236,8 +236,20 @@ remove_import(struct relay_core *c, uint32_t i, bool drop)
 	relay_door_cluster_rest(c, cluster);
 }
 
+static bool
+tell_words(struct relay_core *c, const struct door_hold *x, const struct relay_door_bytes *words)
+{
+	struct relay_door_note n = {
+		.op = RELAY_DOOR_GONE, .request = x->request, .label = x->label};
+	if (!words || !words->len || x->state != HOLD_GONE)
+		return false;
+	n.text = *words;
+	return relay_door_send(c, x->path, &n);
+}
+
 void
-relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop)
+relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
+		       const struct relay_door_bytes *words)
 {
 	struct doors *d = &c->doors;
 	for (uint32_t h = d->door[i].of, next; h != NONE; h = next) {
@@ -251,7 +263,7 @@ relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop)
 		x->import = NONE;
 		if (x->own && x->path != NONE)
 			relay_door_withdraw(c, x->path, x->own, d->door[i].at);
-		if (tell)
+		if (tell && !tell_words(c, x, words))
 			relay_door_queue(c, h);
 		else
 			relay_door_unhold(c, h);
@@ -278,7 +290,7 @@ relay_door_import_rest(struct relay_core *c, uint32_t i)
 	if (is_asked(c, i))
 		return;
 	if (!(e->flags & DOOR_OFFERED)) {
-		relay_door_import_gone(c, i, true);
+		relay_door_import_gone(c, i, true, NULL);
 		return;
 	}
 	if (!(e->flags & DOOR_ASKED))
@@ -485,7 +497,7 @@ relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size
 
 /* p: what the path was; its slot is nobody's now. */
 void
-relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path)
+relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path, const char *words)
 {
 	struct doors *d = &c->doors;
 	c->path[path].doors = p->doors;
@@ -493,7 +505,7 @@ relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path)
 	c->path[path].ndoors = p->ndoors;
 	c->path[path].nholds = p->nholds;
 	while (c->path[path].doors != NONE)
-		relay_door_own_gone(c, c->path[path].doors);
+		relay_door_own_gone(c, c->path[path].doors, words);
 	for (uint32_t h = c->path[path].holds, next; h != NONE; h = next) {
 		next = d->hold[h].of_path.next;
 		relay_door_drop_hold(c, h);

@@ -149,8 +149,10 @@ uint32_t relay_door_import_new(struct relay_core *c, uint32_t cluster,
 			       const struct door_address *a);
 /* It is to be asked for, or its process to be told, by the tick. */
 void relay_door_queue(struct relay_core *c, uint32_t h);
-/* The IMPORT is no more: its processes are told; and the trunks, if drop and we asked for it. */
-void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop);
+/* The IMPORT is no more: its processes are told, with its last words; and the trunks, if drop and
+ * we asked for it.  words: NULL, or as long as there is room at once. */
+void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
+			    const struct relay_door_bytes *words);
 /* If nobody asks for it: what of it can go goes. */
 void relay_door_import_rest(struct relay_core *c, uint32_t i);
 /* Segments for it may go to relay r of its cluster behind the ASK: or no more, the answer is here.
@@ -161,7 +163,9 @@ void relay_door_drop_hold(struct relay_core *c, uint32_t h);
 /* Its process hears REFUSED, or GONE; others may have the import. */
 void relay_door_refuse_hold(struct relay_core *c, uint32_t h);
 void relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size_t len);
-void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path);
+/* words: the last ones of its process, or "". */
+void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path,
+			  const char *words);
 /* False: no room now. */
 bool relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n);
 /* A hold that is none: it keeps what is to be said until there is room.  NULL: none left. */
@@ -177,8 +181,8 @@ void relay_door_trunk_down(struct relay_core *c, uint32_t t);
 /* What the next OPEN of the trunk is to prove. */
 void relay_door_trunk_hello(struct relay_core *c, uint32_t t);
 void relay_door_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
-/* The OWN door is no more: all importers are told. */
-void relay_door_own_gone(struct relay_core *c, uint32_t i);
+/* The OWN door is no more: all importers are told, with its last words if there is room at once. */
+void relay_door_own_gone(struct relay_core *c, uint32_t i, const char *words);
 /* op: GONE or WITHDRAW, 0: nobody is told. */
 void relay_door_export_gone(struct relay_core *c, uint32_t i, uint8_t op);
 /* The process has no import of that cluster any more: what was offered there for it goes. */

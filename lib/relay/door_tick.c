@@ -217,7 +217,7 @@ give_up_lost(struct relay_core *c)
 		}
 		while (k->used && k->imports.head != NONE) {
 			c->n.door_lost++;
-			relay_door_import_gone(c, k->imports.head, false);
+			relay_door_import_gone(c, k->imports.head, false, NULL);
 		}
 		relay_door_cluster_rest(c, i);
 	}

@@ -12,6 +12,14 @@ write_address(struct base_writer *w, const struct relay_door_bytes *b)
 	base_write_bytes(w, b->at, b->len);
 }
 
+static void
+write_last_words(struct base_writer *w, const struct relay_door_bytes *b)
+{
+	BASE_ASSERT(b->len <= RELAY_DOOR_TEXT_MAX);
+	base_write_u8(w, b->len);
+	base_write_bytes(w, b->at, b->len);
+}
+
 size_t
 relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_MAX])
 {
@@ -44,11 +52,14 @@ relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_M
 		base_write_be32(&w, n->called);
 		base_write_be32(&w, n->offered);
 		break;
+	case RELAY_DOOR_GONE:
+		if (n->text.len)
+			write_last_words(&w, &n->text);
+		break;
 	case RELAY_DOOR_LEAVE:
 	case RELAY_DOOR_REFUSED:
 	case RELAY_DOOR_HOLD:
 	case RELAY_DOOR_DROP:
-	case RELAY_DOOR_GONE:
 	case RELAY_DOOR_WITHDRAW:
 	case RELAY_DOOR_NAMED:
 		break;
@@ -63,6 +74,15 @@ read_address(struct base_reader *r, struct relay_door_bytes *b)
 	uint8_t len = base_read_u8(r);
 	*b = (struct relay_door_bytes){base_read_bytes(r, len), len};
 	return len <= RELAY_DOOR_ADDRESS_MAX;
+}
+
+/* False: longer than a text may be. */
+static bool
+read_last_words(struct base_reader *r, struct relay_door_bytes *b)
+{
+	uint8_t len = base_reader_left(r) ? base_read_u8(r) : 0;
+	*b = (struct relay_door_bytes){base_read_bytes(r, len), len};
+	return len <= RELAY_DOOR_TEXT_MAX;
 }
 
 int
@@ -98,11 +118,13 @@ relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
 		n.called = base_read_be32(&r);
 		n.offered = base_read_be32(&r);
 		break;
+	case RELAY_DOOR_GONE:
+		good = read_last_words(&r, &n.text) && good;
+		break;
 	case RELAY_DOOR_LEAVE:
 	case RELAY_DOOR_REFUSED:
 	case RELAY_DOOR_HOLD:
 	case RELAY_DOOR_DROP:
-	case RELAY_DOOR_GONE:
 	case RELAY_DOOR_WITHDRAW:
 	case RELAY_DOOR_NAMED:
 		break;

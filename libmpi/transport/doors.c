@@ -183,7 +183,7 @@ lose_process(uint32_t import, enum door_client_lost why)
 	} lost[] = {
 		[DOOR_CLIENT_REFUSED] = {SUCI_DOWN_REFUSED,
 					 "its relay knows no such door, or one is full"},
-		[DOOR_CLIENT_GONE] = {SUCI_DOWN_CLOSED, NULL},
+		[DOOR_CLIENT_GONE] = {SUCI_DOWN_CLOSED, doors.client.words},
 		[DOOR_CLIENT_RESET] = {SUCI_DOWN_RESET, "a path between relays broke"},
 		[DOOR_CLIENT_RELAY] = {SUCI_DOWN_SILENT, doors.why},
 	};

@@ -141,10 +141,11 @@ fail_of_stranger(uint32_t world, enum suci_down why, const char *text)
 
 	lmpi_net_name(lmpi_route[world].ip, lmpi_route[world].port, name);
 	if (lmpi_route[world].door && why == SUCI_DOWN_CLOSED) {
-		lmpi_fail(
-			"process %u of a job that this one is connected to (%s in its cluster) is "
-			"gone",
-			p->number, name);
+		lmpi_fail_as(
+			text && *text ? relay_text_status(text) : 1,
+			"process %u of a job that this one is connected to (%s in its cluster) "
+			"is gone%s%s",
+			p->number, name, text && *text ? ": " : "", text ? text : "");
 		return;
 	}
 	lmpi_fail_as(text ? relay_text_status(text) : 1,

@@ -2,11 +2,15 @@
 /* What goes wrong between jobs in two clusters, whose ports are behind relays (smoke mpi-connect).
  *
  *	far server		prints three ports: one it accepts at, one it does not, a closed one
+ *	far survivor		the same, and outlives the other job
  *	far client PORT PORT PORT
  *	far stranger PORT	of another realm
+ *	far aborter PORT	connects and calls MPI_Abort
  *
  * The client dies while the two are connected; the server ends with an error that says so. */
 #include "check.h"
+
+#include <mpi-ext.h>
 
 #include <signal.h>
 #include <stdbool.h>
@@ -14,7 +18,7 @@
 #include <unistd.h>
 
 static void
-serve(void)
+serve(bool outlives)
 {
 	char open[MPI_MAX_PORT_NAME], deaf[MPI_MAX_PORT_NAME], closed[MPI_MAX_PORT_NAME];
 	MPI_Comm inter;
@@ -30,6 +34,13 @@ serve(void)
 	MPI_Send(&v, 1, MPI_INT, 0, 0, inter);
 	printf("connected\n");
 	fflush(stdout);
+	if (outlives) {
+		MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+		CHECK(check_class(MPI_Recv(&v, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE)) ==
+		      MPIX_ERR_PROC_FAILED);
+		MPI_Comm_free(&inter);
+		return;
+	}
 	MPI_Recv(&v, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
 	printf("goes on after the death of the other job\n");
 }
@@ -82,15 +93,30 @@ be_stranger(const char *port)
 			 MPI_ERR_PORT, "another realm"));
 }
 
+static void
+be_aborter(const char *port)
+{
+	MPI_Comm inter;
+	int v;
+
+	MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+	MPI_Recv(&v, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+	MPI_Abort(MPI_COMM_WORLD, 42);
+}
+
 int
 main(int argc, char **argv)
 {
 	start(&argc, &argv);
 	if (argc == 2 && strcmp(argv[1], "server") == 0)
-		serve();
+		serve(false);
+	else if (argc == 2 && strcmp(argv[1], "survivor") == 0)
+		serve(true);
 	else if (argc == 5 && strcmp(argv[1], "client") == 0)
 		be_client(argv + 2);
 	else if (argc == 3 && strcmp(argv[1], "stranger") == 0)
 		be_stranger(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "aborter") == 0)
+		be_aborter(argv[2]);
 	return finish();
 }

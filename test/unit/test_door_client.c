@@ -4,6 +4,7 @@
 
 #include "door/client.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define REALM 0x1111222233334444u
@@ -29,6 +30,7 @@ struct bench {
 	uint32_t nsaid, room, wakes, ntold;
 	uint8_t address[DOOR_ADDRESS_MAX]; /* of what was said last */
 	struct told told[64];
+	char words[RELAY_WHY_MAX]; /* of who was lost last */
 	bool drop_lost;
 };
 
@@ -76,6 +78,7 @@ static void
 lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	struct bench *b = user;
+	snprintf(b->words, sizeof b->words, "%s", b->c.words);
 	tell(b, (struct told){LOST, import, why});
 	if (b->drop_lost)
 		door_client_drop(&b->c, import);
@@ -322,9 +325,14 @@ ends_are_told_once(void **state)
 	uint32_t own = open_one(b), i = import_one(b, own, 9), k = import_one(b, own, 10);
 	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 10); /* another label: not it */
 	assert_int_equal(b->ntold, 0);
-	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 9);
+	struct relay_door_note n = {
+		.op = RELAY_DOOR_GONE, .request = b->import[i].request, .label = 9};
+	n.text = (struct relay_door_bytes){(const uint8_t *)"by\nhand", 7};
+	hear(b, &n);
 	struct told t = told_once(b);
 	assert_true(t.what == LOST && t.which == i && t.why == DOOR_CLIENT_GONE);
+	assert_string_equal(b->words, "by?hand");
+	assert_string_equal(b->c.words, ""); /* nobody else's */
 	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 9);
 	assert_int_equal(b->ntold, 0);
 	door_client_drop(&b->c, i);

@@ -357,6 +357,7 @@ door_golden_both_ways(void **state)
 	static const uint8_t asking[] = {8, 10, 0, 0, 0, 9, 0, 4, 1, 2, 3, 'a', 'b', 'c', 1, 'd'};
 	static const uint8_t answer[] = {8, 11, 0, 0, 0, 9, 0, 4, 1, 2, 1, 0, 0, 0, 5, 0, 0, 0, 6};
 	static const uint8_t gone[] = {8, 9, 0, 0, 0, 9, 0, 4, 1, 2};
+	static const uint8_t words[] = {8, 9, 0, 0, 0, 9, 0, 4, 1, 2, 2, 'n', 'o'};
 	static const struct {
 		const uint8_t *bytes;
 		size_t len;
@@ -386,6 +387,15 @@ door_golden_both_ways(void **state)
 	assert_true(n[2].ok);
 	assert_int_equal(n[2].called, 5);
 	assert_int_equal(n[2].offered, 6);
+	assert_int_equal(n[3].text.len, 0);
+	/* Behind a GONE there may be last words, whole ones. */
+	assert_int_equal(relay_door_decode(words, sizeof words, &n[3]), 0);
+	assert_int_equal(n[3].text.len, 2);
+	assert_memory_equal(n[3].text.at, "no", 2);
+	assert_int_equal(relay_door_encode(&n[3], out), sizeof words);
+	assert_memory_equal(out, words, sizeof words);
+	for (size_t len = sizeof gone + 1; len < sizeof words; len++)
+		assert_int_equal(relay_door_decode(words, len, &n[3]), RELAYPROTO_ERR_MALFORMED);
 }
 
 static void

@@ -499,12 +499,14 @@ learn_end(struct door_client *c, const struct relay_door_note *n)
 {
 	struct door_client_import *m = n->request ? import_named(c, n->request) : NULL;
 
+	relay_text_copy(c->words, n->text.at, n->text.len);
 	if (!n->request)
 		c->conf.ops->left(c->conf.user, n->label);
 	else if (m && m->state == DOOR_CLIENT_ENDS)
 		m->state = DOOR_CLIENT_FREE;
 	else if (m && m->state == DOOR_CLIENT_HAVE && m->label == n->label && !DOOR_BUG(UNHEARD))
 		lose_import(c, (uint32_t)(m - c->import), DOOR_CLIENT_GONE);
+	c->words[0] = '\0';
 }
 
 void

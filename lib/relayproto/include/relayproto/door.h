@@ -12,19 +12,21 @@
  *     6 REFUSED     relay    0                             -
  *     7 HOLD        process  that it was called by         -
  *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
- *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         -
+ *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         text or -
  *    13 NAMED       relay    what it is called, if it is granted                     -
  *
  * and between relays
  *
  *     8 DROP        the importer's                         -
- *     9 GONE        the door's own; request: the importer's                          -
+ *     9 GONE        the door's own; request: the importer's                          text or -
  *    10 ASK         the importer's                         u8 len | address | u8 len | own address
  *    11 ANSWER      the importer's                         u8 ok | u32 the own door's, there | u32
  * here 12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
  *
  * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
- * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Bytes behind a note are ignored.
+ * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  A text is u8 len | bytes, at most
+ * RELAY_DOOR_TEXT_MAX: the last words of the process that is gone.  Bytes behind a note are
+ * ignored.
  *
  * Threads  plain functions.  Errors  relayproto/error.h. */
 #ifndef RELAYPROTO_DOOR_H
@@ -38,7 +40,10 @@
 
 #define RELAY_NOTE_DOOR	       8
 #define RELAY_DOOR_ADDRESS_MAX 64u
-#define RELAY_DOOR_NOTE_MAX    (10u + 2u * (1u + RELAY_DOOR_ADDRESS_MAX))
+#define RELAY_DOOR_TEXT_MAX    199u
+#define RELAY_DOOR_NOTE_MAX    (10u + 1u + RELAY_DOOR_TEXT_MAX)
+_Static_assert(RELAY_DOOR_NOTE_MAX >= 10u + 2u * (1u + RELAY_DOOR_ADDRESS_MAX),
+	       "two addresses fit");
 
 enum relay_door_op {
 	RELAY_DOOR_REGISTER = 1,
@@ -71,6 +76,7 @@ struct relay_door_note {
 	uint64_t realm, token; /* REGISTER */
 	struct relay_door_bytes address; /* ADDRESS, IMPORT, ASK */
 	struct relay_door_bytes own;	 /* ASK */
+	struct relay_door_bytes text;	 /* GONE: or none */
 	bool ok;			 /* ANSWER */
 	uint32_t called;		 /* ANSWER: what it calls the door that was offered, or 0 */
 	uint32_t offered;		 /* and that door */

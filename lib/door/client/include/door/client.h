@@ -29,6 +29,7 @@
 #include "door/address.h"
 #include "relayproto/door.h"
 #include "relayproto/hello.h"
+#include "relayproto/text.h"
 
 #define DOOR_CLIENT_NONE    UINT32_MAX
 #define DOOR_CLIENT_PLACES  (1u << 20)
@@ -99,7 +100,8 @@ struct door_client {
 	struct door_client_import *import;
 	uint32_t owns, imports; /* places that were ever used */
 	bool up;
-	uint64_t retry_ns; /* not before is a path to be opened again */
+	uint64_t retry_ns;	   /* not before is a path to be opened again */
+	char words[RELAY_WHY_MAX]; /* in lost() and left(): the last ones of who is gone, or "" */
 	/* Its own. */
 	struct door_client_conf conf;
 	uint32_t owns_max, imports_max;
