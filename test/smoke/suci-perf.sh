@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # libsuci and suci-perf: installed into a prefix of its own and used from there; between
 # namespaces over a link that loses; gather and tree of 17 processes, half of them
-# behind that link; a peer that comes late, one that is killed.
+# behind that link; a door; a peer that comes late, one that is killed.
 # timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -103,6 +103,18 @@ timeout 600 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mod
 	fail "burst with loss"
 want "$json" burst 100 1048576 5242880 || fail "burst with loss: results"
 pass "burst with loss"
+
+# By an address that the server prints.
+testbed_spawn bfe4 door "$PERF" server --door --bind "$(testbed_global_addr bfe4)" --once
+testbed_wait 30 "the address" grep -q '^door:' "$TB_LOG/door.log" || fail "no address is printed"
+timeout 600 "$TB_DIR/in" afe4 "$PERF" client "$(grep '^door:' "$TB_LOG/door.log")" --mode burst \
+	--size 100,1M --count 3 --json "$json" >"$TB_LOG/at-door.log" 2>&1 || fail "a door, directly"
+want "$json" burst 100 1048576 || fail "a door, directly: results"
+grep -q '"opened_ms": [0-9]' "$json" || fail "a door, directly: not how long opening took"
+timeout 600 "$TB_DIR/in" afe4 "$PERF" client door:EQA --mode burst >"$TB_LOG/no-door.log" 2>&1 &&
+	fail "a client of an address that is cut short"
+grep -q 'cut short' "$TB_LOG/no-door.log" || fail "an address that is cut short: no clear word"
+pass "by the address of a door"
 
 # Sealed: both have the key, or nothing comes through.
 printf '7 %s\n' "$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/key"

@@ -209,6 +209,20 @@ warm_up(struct run *r, uint64_t size, uint64_t *count)
 	return 0;
 }
 
+/* Over a door everything is set up by the first block. */
+static int
+time_opening(struct run *r)
+{
+	struct control c = {.op = OP_ROUND, .mode = MODE_BURST};
+	struct result x = {0};
+	uint64_t began = now_ns();
+	if (!need_buffer(r, CONTROL_BYTES) || send_control(r, r->root, &c) ||
+	    await_results(r, 1, &x))
+		return -1;
+	r->opened_ns = now_ns() - began;
+	return 0;
+}
+
 int
 lead(struct run *r)
 {
@@ -216,7 +230,9 @@ lead(struct run *r)
 	struct result *all = calloc(o->nsizes, sizeof *all);
 	int err = all ? 0 : -1;
 	unsigned n = 0;
-	if (!o->quiet)
+	if (!err && o->door)
+		err = time_opening(r);
+	if (!err && !o->quiet)
 		report_head(r);
 	for (; n < o->nsizes && !err; n++) {
 		uint64_t count;

@@ -20,6 +20,8 @@ const char *const mode_name[4] = {"pingpong", "burst", "gather", "tree"};
 static const char usage[] =
 	"suci-perf server [--bind IP] [--port N] [--clients N] [--once]\n"
 	"suci-perf client HOST [--port N] [--id N]  --mode pingpong|burst  ROUND...\n"
+	"suci-perf server --door [--relay IP:PORT | --bind IP] [--realm N] [--once]\n"
+	"suci-perf client door:ADDRESS [--relay IP:PORT] [--realm N]  --mode ...  ROUND...\n"
 	"suci-perf node --db FILE --id N [--root N] --mode MODE  ROUND...\n"
 	"suci-perf local N                          --mode MODE  ROUND...\n"
 	"\n"
@@ -117,6 +119,9 @@ enum {
 	OPT_PORT,
 	OPT_CLIENTS,
 	OPT_ONCE,
+	OPT_DOOR,
+	OPT_RELAY,
+	OPT_REALM,
 	OPT_ID,
 	OPT_DB,
 	OPT_ROOT,
@@ -154,6 +159,9 @@ static const struct option longs[] = {
 	{"port", 1, NULL, OPT_PORT},
 	{"clients", 1, NULL, OPT_CLIENTS},
 	{"once", 0, NULL, OPT_ONCE},
+	{"door", 0, NULL, OPT_DOOR},
+	{"relay", 1, NULL, OPT_RELAY},
+	{"realm", 1, NULL, OPT_REALM},
 	{"id", 1, NULL, OPT_ID},
 	{"db", 1, NULL, OPT_DB},
 	{"root", 1, NULL, OPT_ROOT},
@@ -310,6 +318,15 @@ suci_perf_option(struct options *o, int opt, const char *v)
 	case OPT_ONCE:
 		o->once = true;
 		break;
+	case OPT_DOOR:
+		o->door = true;
+		break;
+	case OPT_RELAY:
+		o->conf.relay = v;
+		break;
+	case OPT_REALM:
+		o->conf.realm = one_number(v, 0, UINT64_MAX);
+		break;
 	case OPT_ID:
 		o->id = (uint32_t)one_number(v, 0, DATAGRAM_ID_MAX);
 		o->id_set = true;
@@ -355,6 +372,11 @@ parse_suci_perf(struct options *o, int argc, char **argv)
 			      what);
 	if (o->role == ROLE_CLIENT)
 		o->host = argv[optind];
+	o->door |= o->host && !strncmp(o->host, "door:", 5);
+	if (o->door && (o->role > ROLE_CLIENT || (o->host && strncmp(o->host, "door:", 5) != 0)))
+		suci_perf_bad("--door is for a server, and for a client of a door:, not", what);
+	if (!o->door && o->conf.relay)
+		suci_perf_bad("a relay carries doors: --door, or client door:ADDRESS, for", what);
 	if (o->role == ROLE_LOCAL)
 		o->processes = (uint32_t)one_number(argv[optind], 2, 1000);
 	if (o->role == ROLE_NODE && (!o->db || !o->id_set))
@@ -386,10 +408,10 @@ main(int argc, char **argv)
 	}
 	switch (o.role) {
 	case ROLE_SERVER:
-		err = open_server(&r, &o);
+		err = o.door ? open_door(&r, &o) : open_server(&r, &o);
 		break;
 	case ROLE_CLIENT:
-		err = open_client(&r, &o);
+		err = o.door ? open_door(&r, &o) : open_client(&r, &o);
 		break;
 	case ROLE_NODE:
 		err = open_node(&r, &o);

@@ -121,6 +121,38 @@ open_client(struct run *r, const struct options *o)
 	return err;
 }
 
+/* The server says where it is to be found; the client opens that. */
+static int
+meet_at_door(struct run *r, const struct options *o)
+{
+	char at[DATAGRAM_ADDRESS_MAX];
+	int64_t id = 0;
+	if (o->role == ROLE_SERVER) {
+		if (datagram_address(r->s, at))
+			return complain(r, "no address");
+		puts(at);
+		fflush(stdout);
+		return 0;
+	}
+	id = datagram_open_at(r->s, o->host);
+	r->ids = calloc(1, sizeof *r->ids);
+	if (id < 0 || !r->ids)
+		return complain(r, "the server's address");
+	r->n = 1;
+	r->ids[0] = r->root = (uint32_t)id;
+	return 0;
+}
+
+int
+open_door(struct run *r, const struct options *o)
+{
+	struct datagram_conf conf = o->conf;
+	conf.doors = o->role == ROLE_SERVER ? o->clients : 1;
+	r->o = o;
+	r->s = datagram_open_with(&conf);
+	return r->s ? meet_at_door(r, o) : say_open("open", datagram_error(NULL));
+}
+
 int
 open_node(struct run *r, const struct options *o)
 {

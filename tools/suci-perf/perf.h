@@ -35,7 +35,7 @@ struct options {
 	const char *json, *db, *bind, *host;
 	uint16_t port;
 	uint32_t id, root, processes, clients;
-	bool id_set, root_set, once, quiet;
+	bool id_set, root_set, once, quiet, door;
 	struct datagram_conf conf; /* mtu, window, ... */
 };
 
@@ -47,8 +47,9 @@ struct run {
 	uint32_t n;
 	uint8_t *buf;
 	uint64_t buf_len;
-	bool folded; /* buf is */
-	bool met;    /* who leads has spoken */
+	bool folded;	    /* buf is */
+	bool met;	    /* who leads has spoken */
+	uint64_t opened_ns; /* client of a door: how long its first block took, there and back */
 };
 
 /* A control or a result; on the wire big-endian, 64-bit words. */
@@ -72,6 +73,8 @@ struct result {
 /* open.c: 0, or a message was printed. */
 int open_server(struct run *r, const struct options *o);
 int open_client(struct run *r, const struct options *o);
+/* The same over doors (suci.h): the server prints its address, which the client's host is. */
+int open_door(struct run *r, const struct options *o);
 int open_node(struct run *r, const struct options *o);
 /* Forks; returns in every process.  *children: how many the caller has to wait for. */
 int open_local(struct run *r, const struct options *o, uint32_t *children);

@@ -46,6 +46,9 @@ quantile_us(const struct result *x, uint32_t ppm)
 void
 report_head(const struct run *r)
 {
+	if (r->o->door)
+		printf("# door: the first block and its answer took %.3f ms\n",
+		       (double)r->opened_ns / 1e6);
 	printf("# %s", mode_name[r->o->mode]);
 	if (r->o->mode == MODE_GATHER || r->o->mode == MODE_TREE)
 		printf(", %u processes, root %u", r->n, r->root);
@@ -109,8 +112,11 @@ report_json(const struct run *r, const struct result *x, unsigned n)
 	}
 	fprintf(f,
 		"{ \"tool\": \"suci-perf\", \"version\": \"%s\", \"mode\": \"%s\", "
-		"\"processes\": %u,\n  \"results\": [\n",
+		"\"processes\": %u,\n",
 		datagram_version(), mode_name[r->o->mode], r->o->role == ROLE_CLIENT ? 2 : r->n);
+	if (r->o->door)
+		fprintf(f, "  \"opened_ms\": %.3f,\n", (double)r->opened_ns / 1e6);
+	fprintf(f, "  \"results\": [\n");
 	for (unsigned i = 0; i < n; i++) {
 		json_row(f, r, &x[i]);
 		fprintf(f, "%s\n", i + 1 < n ? "," : "");
