@@ -42,7 +42,8 @@ get_calls_session(MPI_Session handle, struct lmpi_session **s)
 			       handle == MPI_SESSION_NULL ? "MPI_SESSION_NULL" : "not a valid one");
 }
 
-/* What the key thread_level says; an unknown value is as good as none. */
+/* What the key thread_level says; an unknown value is as good as none: then the session has what
+ * the process has. */
 static int
 wanted_level(const struct lmpi_info *info)
 {
@@ -51,7 +52,7 @@ wanted_level(const struct lmpi_info *info)
 	for (size_t i = 0; value != NULL && i < LEVELS; i++)
 		if (strcmp(value, levels[i].name) == 0)
 			return levels[i].level;
-	return MPI_THREAD_SINGLE;
+	return lmpi_lock_shared ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 }
 
 static struct lmpi_session *sessions;

@@ -60,6 +60,23 @@ maker(void *arg)
 	return NULL;
 }
 
+/* A session that asks for no level has the process's. */
+static void
+session_level(void)
+{
+	MPI_Session s;
+	MPI_Info used;
+	char value[64] = "";
+	int flag = 0;
+
+	CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s) == MPI_SUCCESS);
+	MPI_Session_get_info(s, &used);
+	MPI_Info_get(used, "thread_level", sizeof(value) - 1, value, &flag);
+	CHECKF(flag && strcmp(value, "MPI_THREAD_MULTIPLE") == 0, "\"%s\"", value);
+	MPI_Info_free(&used);
+	MPI_Session_finalize(&s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -70,6 +87,7 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
 	CHECK(provided == MPI_THREAD_MULTIPLE);
+	session_level();
 	for (int t = 0; t < THREADS; t++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
 	for (int t = 0; t < THREADS; t++)
