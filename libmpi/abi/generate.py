@@ -37,6 +37,12 @@ ANYTIME = re.compile(
     r'Status_[gs]et_(error|source|tag|cancelled)|Test_cancelled|'
     r'T_.*|Pcontrol|Query_thread|Is_thread_main|Get_address)$')
 
+# Out and inout arguments of these kinds may be null, or are looked at elsewhere: buffers may be empty
+# or MPI_IN_PLACE, statuses be ignored, strings have no room.
+MAY_BE_NULL = {'ARGUMENT_COUNT', 'ARGUMENT_LIST', 'BUFFER', 'ERROR_CODE', 'F08_STATUS', 'F90_STATUS',
+               'LOGICAL_OPTIONAL', 'LOGICAL_VOID', 'STATUS', 'STRING', 'STRING_LENGTH',
+               'THREAD_LEVEL', 'WEIGHT'}
+
 # Plain values: no error code, no lock taken here.
 PLAIN = re.compile(r'MPI_(Wtime|Wtick|Aint_add|Aint_diff|\w+_toint|\w+_fromint)$')
 
@@ -292,6 +298,26 @@ def blamed(fn):
     return 'LMPI_ON_NONE, NULL'
 
 
+def load_outs():
+    """{base function: names of arguments that are one thing each which the call writes}"""
+    outs = {}
+    for r in table('params.csv'):
+        if (r['direction'] in ('out', 'inout') and not r['length']
+                and r['kind'] not in MAY_BE_NULL):
+            outs.setdefault(r['function'], set()).add(r['param'])
+    return outs
+
+
+OUTS = load_outs()
+
+
+def null_checks(fn):
+    """Whoever forgets the & hears of it by name."""
+    outs = OUTS.get(fn.name.removesuffix('_c'), ())
+    return ''.join(f'\tif (!{p.name})\n\t\treturn lmpi_leave(&call, lmpi_null_argument("{p.name}"));\n'
+                   for p in fn.params if p.name in outs and not p.array and p.type.endswith('*'))
+
+
 def entry(fn, choice):
     name, base, wide = choice[:3]
     how = choice[3] if len(choice) == 4 else None
@@ -326,7 +352,7 @@ def entry(fn, choice):
     check = '' if ANYTIME.match(fn.name) else (
         '\tif (!lmpi_running())\n\t\treturn lmpi_leave(&call, lmpi_not_running());\n')
     body = f'{{\n\tstruct lmpi_call call;\n\tint rc;\n{"".join(pre)}\n'
-    body += f'\tlmpi_enter(&call, "{fn.name}", {blamed(fn)});\n{check}'
+    body += f'\tlmpi_enter(&call, "{fn.name}", {blamed(fn)});\n{check}{null_checks(fn)}'
     if how:
         args = args[:-{'BLOCKING': 0, 'NONBLOCKING': 1, 'PERSISTENT': 2}[how] or None]
         request = 'NULL' if how == 'BLOCKING' else 'request'

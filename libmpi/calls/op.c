@@ -77,5 +77,13 @@ impl_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Dataty
 		rc = lmpi_op_check(op, t, &use);
 	if (rc || count == 0)
 		return rc;
-	return lmpi_op_apply(&use, t, inbuf, inoutbuf, count, true);
+	if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
+		return lmpi_error(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE where it may not be",
+				  inbuf == MPI_IN_PLACE ? "inbuf" : "inoutbuf");
+	if (inbuf == inoutbuf && inbuf != MPI_BOTTOM)
+		return lmpi_error(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same memory");
+	rc = lmpi_check_buffer(inbuf, count, t);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_check_buffer(inoutbuf, count, t);
+	return rc ? rc : lmpi_op_apply(&use, t, inbuf, inoutbuf, count, true);
 }

@@ -85,6 +85,8 @@ int lmpi_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 
 #endif
 /* The call came before MPI_Init or after MPI_Finalize. */
 int lmpi_not_running(void) __attribute__((cold));
+/* What the call is to write to is a null pointer. */
+int lmpi_null_argument(const char *name) __attribute__((cold));
 /* The function is one libmpi does not offer; what to do instead, or NULL. */
 int lmpi_unsupported(const char *instead) __attribute__((cold));
 /* The text of the last lmpi_error() of this thread if it was for that code, else "". */

@@ -46,6 +46,12 @@ lmpi_error_text(int code)
 }
 
 int
+lmpi_null_argument(const char *name)
+{
+	return lmpi_error(MPI_ERR_ARG, "%s is a null pointer", name);
+}
+
+int
 lmpi_not_running(void)
 {
 	return lmpi_error(MPI_ERR_OTHER, "called %s",

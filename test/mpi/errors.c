@@ -40,6 +40,45 @@ arguments(void)
 	WANT(MPI_ERR_BUFFER, MPI_Bsend(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
 	WANT(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, v));
 	WANT(MPI_ERR_OTHER, MPI_Comm_join(-1, &c)); /* no socket */
+	WANT(MPI_ERR_BUFFER, MPI_Reduce_local(MPI_IN_PLACE, v, 1, MPI_INT, MPI_SUM));
+	WANT(MPI_ERR_BUFFER, MPI_Reduce_local(v, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM));
+	WANT(MPI_ERR_BUFFER, MPI_Reduce_local(v, v, 1, MPI_INT, MPI_SUM));
+	WANT(MPI_ERR_BUFFER, MPI_Reduce_local(NULL, v, 1, MPI_INT, MPI_SUM));
+}
+
+/* Nothing to write the result to. */
+static void
+nulls(void)
+{
+	int v[4] = {0};
+	MPI_Aint lb;
+	MPI_Count wide;
+	MPI_Group g;
+	MPI_Request r = MPI_REQUEST_NULL;
+	char text[MPI_MAX_ERROR_STRING];
+	int len;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &g);
+	WANT(MPI_ERR_ARG, MPI_Comm_size(MPI_COMM_WORLD, NULL));
+	MPI_Error_string(MPI_Comm_size(MPI_COMM_WORLD, NULL), text, &len);
+	CHECKF(strstr(text, "size is a null pointer"), "\"%s\"", text);
+	WANT(MPI_ERR_ARG, MPI_Comm_dup(MPI_COMM_WORLD, NULL));
+	WANT(MPI_ERR_ARG, MPI_Comm_free(NULL));
+	WANT(MPI_ERR_ARG, MPI_Group_rank(g, NULL));
+	WANT(MPI_ERR_ARG, MPI_Group_incl(g, 1, v, NULL));
+	WANT(MPI_ERR_ARG, MPI_Type_contiguous(2, MPI_INT, NULL));
+	WANT(MPI_ERR_ARG, MPI_Type_get_extent(MPI_INT, &lb, NULL));
+	WANT(MPI_ERR_ARG, MPI_Type_size_c(MPI_INT, NULL));
+	WANT(MPI_ERR_ARG, MPI_Type_get_extent_c(MPI_INT, NULL, &wide));
+	WANT(MPI_ERR_ARG, MPI_Irecv(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+	WANT(MPI_ERR_ARG, MPI_Ibarrier(MPI_COMM_WORLD, NULL));
+	WANT(MPI_ERR_ARG, MPI_Test(&r, NULL, MPI_STATUS_IGNORE));
+	WANT(MPI_ERR_ARG, MPI_Wait(NULL, MPI_STATUS_IGNORE));
+	WANT(MPI_ERR_ARG, MPI_Info_create(NULL));
+	/* these may be */
+	CHECK(MPI_Test(&r, v, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+	CHECK(MPI_Bcast(NULL, 0, MPI_INT, 0, MPI_COMM_SELF) == MPI_SUCCESS);
+	MPI_Group_free(&g);
 }
 
 static void
@@ -116,6 +155,7 @@ main(int argc, char **argv)
 	start(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	arguments();
+	nulls();
 	truncation();
 	handlers();
 	return finish();
