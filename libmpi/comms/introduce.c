@@ -39,12 +39,34 @@ side_of_cards(const struct lmpi_cards *cards)
 	return (const struct side *)(const void *)cards->words;
 }
 
-/* The cards of c's processes and what they agree on.  An error is of the gathering itself.
- * *threads: some process has others. */
+/* Slots for n processes, the same in all of c: other threads may have got some of them since all
+ * have said where theirs begin. */
 static int
-gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, bool *threads)
+keep_slots(struct lmpi_comm *c, uint32_t n, uint64_t *base)
 {
-	struct entry own = {.slots = (int)lmpi_world.slots, .threads = lmpi_lock_shared}, *all;
+	for (;;) {
+		bool kept = lmpi_slots_keep((uint32_t)*base, n);
+		uint64_t failed = !kept;
+		int rc = lmpi_coll_max_u64(c, &failed);
+
+		if (rc == MPI_SUCCESS && !failed)
+			return rc;
+		if (kept)
+			lmpi_slots_kept();
+		*base = lmpi_slots_free();
+		if (rc == MPI_SUCCESS)
+			rc = lmpi_coll_max_u64(c, base);
+		if (rc)
+			return rc;
+	}
+}
+
+/* The cards of c's processes and what they agree on.  An error is of the gathering itself.
+ * n: processes of the other side, 0: not known yet.  *threads: some process has others. */
+static int
+gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, uint32_t n, bool *threads)
+{
+	struct entry own = {.slots = (int)lmpi_slots_free(), .threads = lmpi_lock_shared}, *all;
 	struct side mine = {0};
 	char why[LMPI_WHY];
 	int rc;
@@ -69,6 +91,10 @@ gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, bool *threads)
 		memcpy(cards->words + sizeof(mine) + (size_t)i * LMPI_CARD_BYTES, all[i].card,
 		       LMPI_CARD_BYTES);
 	}
+	if (rc == MPI_SUCCESS && *threads && n > 0) {
+		rc = keep_slots(c, n, &mine.base);
+		cards->keeps = rc == MPI_SUCCESS;
+	}
 	memcpy(cards->words, &mine, sizeof(mine));
 	free(all);
 	if (own.rc)
@@ -89,7 +115,7 @@ int
 lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards)
 {
 	bool threads = false;
-	int rc = gather_cards(c, cards, &threads);
+	int rc = gather_cards(c, cards, 0, &threads);
 
 	if (rc == MPI_SUCCESS)
 		rc = (int)side_of_cards(cards)->rc;
@@ -195,9 +221,12 @@ lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, u
 
 	*remote = NULL;
 	if (rc == MPI_SUCCESS && cards->words == NULL)
-		rc = gather_cards(c, cards, &threads);
+		rc = gather_cards(c, cards, n, &threads);
 	if (rc == MPI_SUCCESS)
 		rc = exchange_groups(c, leader, swap, arg, n, cards, their_cards, remote);
+	if (cards->keeps)
+		lmpi_slots_kept();
+	cards->keeps = false;
 	free(their_cards);
 	if (rc && *remote != NULL) {
 		lmpi_group_unref(*remote);

@@ -49,6 +49,13 @@ void lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES]);
  * me_there: the slot of this process there, if they do not know it yet. */
 int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
 		      uint32_t *world, char why[LMPI_WHY]);
+/* Threads may adopt at once, and may wait for others between the agreement on a base and the
+ * adoption.  So a process keeps the slots meanwhile:
+ * the first that nobody has and nobody keeps; n from base on, false: another thread keeps some of
+ * them; they are adopted, or not needed. */
+uint32_t lmpi_slots_free(void);
+bool lmpi_slots_keep(uint32_t base, uint32_t n);
+void lmpi_slots_kept(void);
 /* --- names (start/procs.c) */
 /* This job is called so by all its clusters; before any card is made. */
 void lmpi_job_called(uint64_t name);

@@ -111,12 +111,44 @@ fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 	return !r->door || lmpi_doors_import(slot, &c->door);
 }
 
+/* Threads that keep slots, and the end of what they have kept since there was none. */
+static struct {
+	uint32_t threads, end;
+} keeping;
+
+uint32_t
+lmpi_slots_free(void)
+{
+	return keeping.threads && keeping.end > lmpi_world.slots ? keeping.end : lmpi_world.slots;
+}
+
+bool
+lmpi_slots_keep(uint32_t base, uint32_t n)
+{
+	if (base < lmpi_slots_free())
+		return false;
+	keeping.threads++;
+	keeping.end = base + n;
+	return true;
+}
+
+void
+lmpi_slots_kept(void)
+{
+	keeping.threads--;
+}
+
 static bool
 grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
 {
-	uint32_t was = lmpi_world.slots;
+	uint32_t was = lmpi_world.slots, from = base;
 
-	if (!lmpi_engine_grow(&eng, base, n)) {
+	/* Who keeps slots behind ours may have come first, or keep some before ours. */
+	if (keeping.threads > 1 || base < was)
+		from = was;
+	if (base + n <= was)
+		return true;
+	if (!lmpi_engine_grow(&eng, from, base + n - from)) {
 		snprintf(
 			why, LMPI_WHY,
 			"%u more processes than the %u that are known, with places up to %u: raise "
