@@ -82,10 +82,10 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 
 int
 lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
-		  const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
-		  char why[LMPI_WHY])
+		  const struct lmpi_greeting *mine, const void *first, size_t first_len,
+		  struct lmpi_greeting *theirs, char why[LMPI_WHY])
 {
-	(void)name, (void)seconds, (void)t, (void)mine, (void)theirs;
+	(void)name, (void)seconds, (void)t, (void)mine, (void)first, (void)first_len, (void)theirs;
 	return lmpi_meet_ready(why);
 }
 
