@@ -23,7 +23,13 @@
 	X(STEPS_MIXED, "messages to one peer are issued in any order")            \
 	X(WIN_HASTY, "operations do not wait for bulk data of earlier puts")      \
 	X(WIN_UNLOCKED, "what follows a LOCK is done before it is granted")       \
-	X(WIN_SHARED, "a lock that is asked for exclusively is shared")
+	X(WIN_SHARED, "a lock that is asked for exclusively is shared")           \
+	X(WIN_GARBAGE, "bulk data that a lost process never sent is used")        \
+	X(TARGET_ACKS, "answers of a lost process to a FLUSH are waited for")     \
+	X(TARGET_REPLY, "a result that a lost process would send is waited for")  \
+	X(TARGET_LOCK, "a lock of a lost process is waited for")                  \
+	X(TARGET_DEAD, "a process that is lost is asked for a FLUSH")             \
+	X(TARGET_LOOSE, "a window goes although notes are on their way to it")
 
 enum lmpi_bug {
 	LMPI_BUG_NONE,

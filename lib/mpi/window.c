@@ -95,7 +95,7 @@ has_come(const struct lmpi_job *j, const struct lmpi_req *req, int error)
 {
 	j->x->coming--;
 	if (req->error == LMPI_ERR_PROC_FAILED)
-		return false;
+		return LMPI_BUG(WIN_GARBAGE);
 	if (req->error != error || req->bytes != j->p.bytes)
 		j->x->ops->malformed();
 	return true;

@@ -28,7 +28,7 @@ here(void *arg)
 	const struct wait *w = arg;
 
 	for (int r = w->first; r < w->end; r++)
-		if (w->win->peer[r].pending > 0)
+		if (w->win->peer[r].t.pending > 0)
 			return false;
 	return true;
 }
@@ -39,7 +39,7 @@ there(void *arg)
 	const struct wait *w = arg;
 
 	for (int r = w->first; r < w->end; r++)
-		if (w->win->peer[r].pending > 0 || w->win->peer[r].acks > 0)
+		if (!lmpi_target_is_still(&w->win->peer[r].t))
 			return false;
 	return true;
 }
@@ -72,27 +72,24 @@ lmpi_rma_flush(struct lmpi_win *win, int rank)
 {
 	struct wait w = ranks(win, rank);
 	int error = MPI_SUCCESS, at = 0;
+	bool is_void = rma_is_void(win);
 
-	for (int r = w.first; r < w.end; r++) {
-		if (!win->peer[r].dirty)
-			continue;
-		win->peer[r].dirty = false;
-		if (rma_is_void(win) && lmpi_has_failed(rma_world(win, r)))
-			continue; /* nobody would answer */
-		win->peer[r].acks++;
-		lmpi_rma_send_note(win, r, RMA_FLUSH, 0, 0);
-	}
+	for (int r = w.first; r < w.end; r++)
+		if (lmpi_target_flush(&win->peer[r].t,
+				      is_void && lmpi_has_failed(rma_world(win, r))))
+			lmpi_rma_send_note(win, r, RMA_FLUSH, 0, 0);
 	if (!there(&w))
 		lmpi_wait_for(there, &w);
 	else
 		lmpi_rma_poke();
 	rma_barrier();
 	for (int r = w.first; r < w.end; r++) {
-		if (win->peer[r].error != MPI_SUCCESS) {
-			error = win->peer[r].error;
+		int own = lmpi_target_take_error(&win->peer[r].t);
+
+		if (own != MPI_SUCCESS) {
+			error = own;
 			at = r;
 		}
-		win->peer[r].error = MPI_SUCCESS;
 	}
 	return error ? lmpi_error(error, "rank %d could not do an operation on its memory", at)
 		     : MPI_SUCCESS;
@@ -105,7 +102,7 @@ lmpi_rma_may_access(struct lmpi_win *win, int target)
 		return lmpi_rma_outcome(win, MPI_SUCCESS);
 	if (target == MPI_PROC_NULL
 		    ? win->lock_all || win->locks > 0 || win->starts >= 0
-		    : win->peer[target].held != RMA_FREE || win->peer[target].started)
+		    : win->peer[target].t.held != LMPI_LOCK_FREE || win->peer[target].started)
 		return MPI_SUCCESS;
 	if (win->fence != RMA_NO_FENCE) {
 		win->fence = RMA_FENCE_USED;
@@ -201,7 +198,7 @@ all_posted(void *arg)
 	const struct lmpi_win *win = arg;
 
 	for (int i = 0; i < win->starts; i++)
-		if (win->peer[win->start[i]].posted == 0)
+		if (win->peer[win->start[i]].t.posted == 0)
 			return rma_is_void(win);
 	return true;
 }
@@ -231,8 +228,8 @@ impl_Win_start(MPI_Group group, int assert, MPI_Win handle)
 	if (!all_posted(win))
 		lmpi_wait_for(all_posted, win);
 	for (int i = 0; i < n; i++) {
-		if (win->peer[list[i]].posted > 0) /* else the window is void */
-			win->peer[list[i]].posted--;
+		if (win->peer[list[i]].t.posted > 0) /* else the window is void */
+			win->peer[list[i]].t.posted--;
 		win->peer[list[i]].started = true;
 	}
 	rma_barrier();
@@ -253,7 +250,7 @@ impl_Win_complete(MPI_Win handle)
 	/* What is sent now is dealt with at the target after all that was sent before. */
 	for (int i = 0; i < win->starts; i++) {
 		win->peer[win->start[i]].started = false;
-		win->peer[win->start[i]].dirty = false;
+		win->peer[win->start[i]].t.dirty = false;
 		lmpi_rma_send_note(win, win->start[i], RMA_COMPLETE, 0, 0);
 	}
 	free(win->start);

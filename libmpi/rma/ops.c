@@ -161,7 +161,7 @@ copied(const struct rma_args *a)
 
 	if ((a->kind != RMA_PUT && a->kind != RMA_GET) || peer->no_copy ||
 	    a->win->flavor != MPI_WIN_FLAVOR_CREATE || there.type != NULL || here->type != NULL ||
-	    (!write && (peer->acks > 0 || (peer->dirty && peer->wrote))))
+	    (!write && (peer->t.acks > 0 || (peer->t.dirty && peer->t.wrote))))
 		return false;
 	peer->no_copy = !lmpi_node_copy(rma_world(a->win, a->target),
 					peer->address + a->at + (uint64_t)(uintptr_t)there.at,
@@ -240,7 +240,7 @@ send_ops(const struct rma_args *a)
 	int64_t step = RMA_PIECE;
 	int rc = MPI_SUCCESS;
 
-	if (a->win->peer[a->target].early > RMA_EARLY_MAX)
+	if (lmpi_target_is_full(&a->win->peer[a->target].t))
 		lmpi_rma_lock_await(&a->win->peer[a->target]);
 	if (!cut || there.type != NULL) {
 		rc = lmpi_rma_send_op(a);

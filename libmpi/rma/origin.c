@@ -27,16 +27,13 @@ struct out {
 
 /* An operation with something still to happen. */
 struct rma_op {
-	struct lmpi_req recv; /* first: its result, when that comes beside its reply */
+	struct lmpi_act act; /* first */
 	struct lmpi_win *win;
 	int target;
-	uint32_t left; /* events to come */
-	uint64_t id;
 	struct lmpi_request *request;
 	struct rma_place to;
 	struct lmpi_type *to_type; /* held */
 	void *temp;		   /* the result, packed */
-	uint64_t expected;
 };
 
 #define SMALL	   512u
@@ -44,144 +41,63 @@ struct rma_op {
 static struct out *spare;
 static unsigned spares;
 
-static int64_t unsent;	 /* bytes of packets that are not placed */
-static uint32_t results; /* of operations, to come */
-static uint32_t last_tag;
-/* Operations that wait for a reply; packets name them by slot and generation. */
-static struct {
-	struct rma_op **slot;
-	uint32_t *generation, *free;
-	uint32_t size, nfree;
-} named;
+static int64_t unsent; /* bytes of packets that are not placed */
 
-/* ---- names */
+/* ---- what becomes of operations */
 
 static bool
-more_names(void)
+receive_result(struct lmpi_act *act, uint32_t tag)
 {
-	uint32_t size = named.size ? 2 * named.size : 64;
-	void *s = realloc(named.slot, size * sizeof(*named.slot));
+	struct rma_op *op = (struct rma_op *)(void *)act;
+	void *into = op->to.at;
 
-	if (s == NULL)
-		return false;
-	named.slot = s;
-	s = realloc(named.generation, size * sizeof(*named.generation));
-	if (s == NULL)
-		return false;
-	named.generation = s;
-	s = realloc(named.free, size * sizeof(*named.free));
-	if (s == NULL)
-		return false;
-	named.free = s;
-	for (uint32_t i = size; i-- > named.size;) {
-		named.slot[i] = NULL;
-		named.generation[i] = 1;
-		named.free[named.nfree++] = i;
+	if (op->to.type != NULL) {
+		into = op->temp = malloc((size_t)act->expected);
+		if (into == NULL)
+			return false;
 	}
-	named.size = size;
+	lmpi_irecv(&act->recv, into, act->expected, (int)rma_world(op->win, op->target), (int)tag,
+		   LMPI_CID_BULK);
 	return true;
 }
 
-static bool
-name_op(struct rma_op *op)
+static void
+store_result(struct lmpi_act *act, const void *data)
 {
-	uint32_t i;
+	struct rma_op *op = (struct rma_op *)(void *)act;
 
-	if (named.nfree == 0 && !more_names())
-		return false;
-	i = named.free[--named.nfree];
-	named.slot[i] = op;
-	op->id = (uint64_t)named.generation[i] << 32 | i;
-	return true;
-}
-
-static struct rma_op *
-op_named(uint64_t id)
-{
-	uint32_t i = (uint32_t)id;
-
-	return i < named.size && named.generation[i] == (uint32_t)(id >> 32) ? named.slot[i] : NULL;
+	if (data == NULL)
+		data = op->temp;
+	if (data != NULL)
+		lmpi_rma_store(&op->to, data);
 }
 
 static void
-unname_origin(struct rma_op *op)
+free_op(struct rma_op *op)
 {
-	uint32_t i = (uint32_t)op->id;
-
-	named.slot[i] = NULL;
-	named.generation[i]++;
-	named.free[named.nfree++] = i;
-}
-
-/* ---- the end of operations */
-
-static void
-op_event(struct rma_op *op)
-{
-	if (--op->left > 0)
-		return;
-	op->win->peer[op->target].pending--;
 	if (op->to_type != NULL)
 		lmpi_type_unref(op->to_type);
 	free(op->temp);
-	if (op->request != NULL)
-		lmpi_request_complete(op->request);
 	free(op);
 }
 
 static void
-op_failed(struct rma_op *op, int error)
+end_op(struct lmpi_act *act)
 {
-	if (op->request != NULL)
-		op->request->e.error = error;
-	else
-		op->win->peer[op->target].error = error;
+	struct rma_op *op = (struct rma_op *)(void *)act;
+	struct lmpi_request *request = op->request;
+
+	if (request != NULL && act->error)
+		request->e.error = act->error;
+	free_op(op);
+	if (request != NULL)
+		lmpi_request_complete(request);
 }
 
-void
-lmpi_rma_drop_target(const struct lmpi_win *win, int target)
-{
-	for (uint32_t i = 0; i < named.size; i++) {
-		struct rma_op *op = named.slot[i];
-
-		if (op == NULL || op->win != win || op->target != target)
-			continue;
-		unname_origin(op);
-		results--;
-		op_failed(op, LMPI_ERR_PROC_FAILED);
-		op_event(op);
-	}
-}
-
-static void
-result_came(struct lmpi_req *req)
-{
-	struct rma_op *op = (struct rma_op *)(void *)req;
-
-	results--;
-	if (req->error || req->bytes != op->expected)
-		op_failed(op, req->error == LMPI_ERR_PROC_FAILED ? req->error : MPI_ERR_RMA_RANGE);
-	else if (op->temp != NULL)
-		lmpi_rma_store(&op->to, op->temp);
-	op_event(op);
-}
-
-void
-lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
-		  uint64_t bytes)
-{
-	struct rma_op *op = op_named(p->id);
-
-	if (op == NULL || op->win != win || op->target != target)
-		lmpi_engine_abort(MPI_ERR_INTERN, "a window's reply to nothing that was asked");
-	unname_origin(op);
-	results--;
-	if (p->error != 0 || bytes != op->expected)
-		op_failed(op, p->error ? (int)p->error : MPI_ERR_RMA_RANGE);
-	else
-		lmpi_rma_store(&op->to, data);
-	op_event(op);
-}
+static const struct lmpi_acting_ops acting_ops = {
+	.receive = receive_result, .result = store_result, .ended = end_op};
+struct lmpi_acting lmpi_rma_acting = {.ops = &acting_ops,
+				      .memory = {.get = lmpi_rma_take, .put = lmpi_rma_give}};
 
 /* ---- sending */
 
@@ -203,7 +119,7 @@ out_gone(struct lmpi_req *req)
 		free(o);
 	}
 	if (op != NULL)
-		op_event(op);
+		lmpi_act_event(&op->act);
 }
 
 static struct out *
@@ -233,7 +149,7 @@ send_packet(struct lmpi_win *win, int target, struct out *o, uint64_t len)
 {
 	uint32_t world = rma_world(win, target);
 
-	win->peer[target].loose = true;
+	win->peer[target].t.loose = true;
 	if (world == lmpi_world.rank) {
 		lmpi_rma_on_packet(world, o->data, len);
 		o->req.done = true;
@@ -302,49 +218,6 @@ lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *d
 	send_bulk(win, target, tag, data, bytes, owned, NULL);
 }
 
-/* Never 0.  Bulk data towards a process is named by its sender (what an operation carries)
- * or by itself (what it asked for): a bit keeps these apart. */
-#define RESULT_TAG UINT32_C(0x20000000)
-static uint32_t
-origin_new_tag(void)
-{
-	last_tag = last_tag % (RESULT_TAG - 1) + 1;
-	return last_tag;
-}
-
-/* Where the result goes, and who tells that it has come. */
-static int
-want_result(struct rma_op *op, const struct rma_args *a, struct rma_packet *p)
-{
-	void *into = a->to.at;
-
-	op->to = a->to;
-	op->expected = (uint64_t)a->bytes;
-	if (a->to.type != NULL) {
-		lmpi_type_ref(a->to_type);
-		op->to_type = a->to_type;
-	}
-	op->left++;
-	if (a->bytes <= RMA_INLINE_MAX) {
-		if (!name_op(op))
-			return lmpi_rma_no_memory();
-		p->id = op->id;
-		results++;
-		return MPI_SUCCESS;
-	}
-	if (a->to.type != NULL) {
-		into = op->temp = malloc((size_t)a->bytes);
-		if (into == NULL)
-			return lmpi_rma_no_memory();
-	}
-	p->reply_tag = origin_new_tag() | RESULT_TAG;
-	results++;
-	op->recv.on_done = result_came;
-	lmpi_irecv(&op->recv, into, op->expected, (int)rma_world(a->win, a->target),
-		   (int)p->reply_tag, LMPI_CID_BULK);
-	return MPI_SUCCESS;
-}
-
 static bool
 carries_data(const struct rma_args *a)
 {
@@ -381,7 +254,7 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 				lmpi_rma_load(&a->from, *owned);
 			}
 			data = 0;
-			p.data_tag = origin_new_tag();
+			p.data_tag = lmpi_acting_tag(&lmpi_rma_acting);
 		}
 	}
 	p.layout = (uint32_t)tail;
@@ -402,24 +275,10 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 	return o;
 }
 
-/* Give up an operation of which nothing has been sent. */
-static void
-op_drop(struct rma_op *op)
-{
-	if (op->id != 0) {
-		unname_origin(op);
-		results--;
-	}
-	if (op->to_type != NULL)
-		lmpi_type_unref(op->to_type);
-	free(op->temp);
-	free(op);
-}
-
 int
 lmpi_rma_send_op(const struct rma_args *a)
 {
-	struct rma_peer *peer = &a->win->peer[a->target];
+	struct lmpi_target *t = &a->win->peer[a->target].t;
 	struct rma_packet p = {.kind = (uint8_t)a->kind,
 			       .op = (uint16_t)(uintptr_t)a->how.op,
 			       .win = a->win->comm->cid,
@@ -436,35 +295,37 @@ lmpi_rma_send_op(const struct rma_args *a)
 		return lmpi_rma_no_memory();
 	if (a->how.element != NULL)
 		p.element = (uint32_t)(uintptr_t)a->how.element->handle;
-	*op = (struct rma_op){.win = a->win, .target = a->target, .left = 1, .request = a->request};
+	*op = (struct rma_op){.act.owned = a->request != NULL,
+			      .win = a->win,
+			      .target = a->target,
+			      .request = a->request,
+			      .to = a->to};
 	o = make_packet(a, &p, &len, &bulk, &owned, &rc);
 	if (o == NULL) {
 		free(op);
 		return rc;
 	}
-	peer->pending++;
-	peer->wrote = a->kind != RMA_GET || (peer->dirty && peer->wrote);
-	peer->dirty = true;
-	if (a->to.bytes > 0)
-		rc = want_result(op, a, packet_in(o));
-	if (rc) {
-		peer->pending--;
+	if (a->to.type != NULL) {
+		lmpi_type_ref(a->to_type);
+		op->to_type = a->to_type;
+	}
+	lmpi_act_begin(&lmpi_rma_acting, &op->act, t, a->kind);
+	if (a->to.bytes > 0 && !lmpi_act_want(&op->act, packet_in(o), (uint64_t)a->bytes)) {
 		out_gone(&o->req);
 		free(owned);
-		op_drop(op);
-		return rc;
+		free_op(op);
+		return lmpi_rma_no_memory();
 	}
 	uint32_t tag = packet_in(o)->data_tag;
 
-	if (peer->held == RMA_ASKED)
-		peer->early += (uint32_t)len; /* a layout, too, is far shorter than 4 GB */
+	lmpi_target_note_early(t, len);
 	send_packet(a->win, a->target, o, len);
 	if (bulk != NULL && owned == NULL)
-		op->left++; /* the origin's buffer is in use */
+		op->act.left++; /* the origin's buffer is in use */
 	if (bulk != NULL)
 		send_bulk(a->win, a->target, tag, bulk, (uint64_t)a->bytes, owned,
 			  owned == NULL ? op : NULL);
-	op_event(op);
+	lmpi_act_event(&op->act);
 	/* The last event frees op. */
 	return MPI_SUCCESS; /* NOLINT(clang-analyzer-unix.Malloc) */
 }
@@ -488,7 +349,7 @@ static bool
 little_enough(void *arg)
 {
 	(void)arg;
-	return unsent <= UNSENT_MAX && results <= RESULTS_MAX;
+	return unsent <= UNSENT_MAX && lmpi_rma_acting.results <= RESULTS_MAX;
 }
 
 void

@@ -48,13 +48,15 @@ ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 {
 	struct rma_peer *peer = &win->peer[rank];
 
-	peer->exclusive = exclusive;
-	peer->early = 0;
+	if (!lmpi_target_ask(&peer->t, exclusive,
+			     rma_is_void(win) && lmpi_has_failed(rma_world(win, rank))))
+		return;
 	if (peer->ctl != NULL && try_word(peer, exclusive)) {
-		peer->held = RMA_HELD;
+		peer->t.held = LMPI_LOCK_HELD;
 		return;
 	}
-	peer->held = RMA_ASKED;
+	if (peer->t.held != LMPI_LOCK_ASKED)
+		return; /* its process has died meanwhile */
 	if (rank == win->comm->rank)
 		lmpi_exposed_ask(&win->mine, rank, exclusive);
 	else
@@ -64,13 +66,13 @@ ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 static bool
 passive_held(void *arg)
 {
-	return ((struct rma_peer *)arg)->held != RMA_ASKED;
+	return ((struct rma_peer *)arg)->t.held != LMPI_LOCK_ASKED;
 }
 
 void
 lmpi_rma_lock_await(struct rma_peer *peer)
 {
-	if (peer->held == RMA_ASKED)
+	if (peer->t.held == LMPI_LOCK_ASKED)
 		lmpi_wait_for(passive_held, peer);
 }
 
@@ -91,16 +93,16 @@ give_up_passive(struct lmpi_win *win, int rank)
 	struct rma_peer *peer = &win->peer[rank];
 
 	lmpi_rma_lock_await(peer);
-	bool real = peer->held == RMA_HELD;
+	bool real = peer->t.held == LMPI_LOCK_HELD;
 
-	peer->held = RMA_FREE;
+	peer->t.held = LMPI_LOCK_FREE;
 	if (!real)
 		return;
 	if (peer->ctl == NULL)
-		lmpi_rma_send_note(win, rank, RMA_UNLOCK, peer->exclusive ? RMA_EXCLUSIVE : 0, 0);
+		lmpi_rma_send_note(win, rank, RMA_UNLOCK, peer->t.exclusive ? RMA_EXCLUSIVE : 0, 0);
 	else if (rank == win->comm->rank)
-		lmpi_exposed_return(&win->mine, peer->exclusive);
-	else if (lock_word_drop(&peer->ctl->lock, peer->exclusive))
+		lmpi_exposed_return(&win->mine, peer->t.exclusive);
+	else if (lock_word_drop(&peer->ctl->lock, peer->t.exclusive))
 		lmpi_rma_send_note(win, rank, RMA_KICK, 0, 0);
 }
 
@@ -152,11 +154,11 @@ impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
 	if (rma_is_void(win))
 		return lmpi_rma_outcome(win, rc);
 	peer = &win->peer[rank];
-	if (peer->held != RMA_FREE)
+	if (peer->t.held != LMPI_LOCK_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is locked already", rank);
 	win->locks++;
 	if (assert & MPI_MODE_NOCHECK) {
-		peer->held = RMA_HELD_NOCHECK;
+		peer->t.held = LMPI_LOCK_NOCHECK;
 	} else {
 		ask_passive(win, rank, lock_type == MPI_LOCK_EXCLUSIVE);
 		await_if_near(win, rank);
@@ -173,7 +175,7 @@ impl_Win_unlock(int rank, MPI_Win handle)
 
 	if (rc || rank == MPI_PROC_NULL)
 		return rc;
-	if (win->lock_all || win->peer[rank].held == RMA_FREE)
+	if (win->lock_all || win->peer[rank].t.held == LMPI_LOCK_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is not locked by MPI_Win_lock", rank);
 	rc = lmpi_rma_flush(win, rank);
 	give_up_passive(win, rank);
@@ -199,7 +201,7 @@ impl_Win_lock_all(int assert, MPI_Win handle)
 	win->lock_all = true;
 	for (int r = 0; r < win->comm->size; r++) {
 		if (assert & MPI_MODE_NOCHECK)
-			win->peer[r].held = RMA_HELD_NOCHECK;
+			win->peer[r].t.held = LMPI_LOCK_NOCHECK;
 		else
 			ask_passive(win, r, false);
 	}
@@ -235,7 +237,8 @@ flush_passive(MPI_Win handle, int rank, bool local)
 
 	if (rc || rank == MPI_PROC_NULL)
 		return rc;
-	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held == RMA_FREE)
+	if (rank == -1 ? !win->lock_all && win->locks == 0
+		       : win->peer[rank].t.held == LMPI_LOCK_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	if (!local)
 		return lmpi_rma_outcome(win, lmpi_rma_flush(win, rank));

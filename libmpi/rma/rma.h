@@ -23,7 +23,7 @@
  *		 packet; longer data goes beside it on LMPI_CID_BULK, from the origin's
  *		 memory to the window without a copy when both are contiguous.
  *
- * Order at the target: mpi/window.h.
+ * Order at the target: mpi/window.h.  What is under way at a target: mpi/target.h.
  *
  * Locks of passive target are one word per window and process (mpi/lock_word.h), in the
  * segment or in the target's memory.  Who cannot reach or get it asks the target.  Who asks
@@ -51,7 +51,7 @@
 #include "request.h"
 #include "type.h"
 
-#include "mpi/window.h"
+#include "mpi/target.h"
 
 /* What the processes of a node know of one process's part of a window. */
 struct rma_ctl {
@@ -61,26 +61,15 @@ struct rma_ctl {
 };
 _Static_assert(sizeof(struct rma_ctl) == 64, "a cache line");
 
-enum rma_held { RMA_FREE, RMA_ASKED, RMA_HELD, RMA_HELD_NOCHECK };
-
 /* One process of a window, as a target of mine. */
 struct rma_peer {
 	uint8_t *base;	     /* where its part lies in my memory, NULL: only packets go there */
 	struct rma_ctl *ctl; /* NULL likewise */
 	int64_t size, unit;
 	uint64_t address; /* of its part in its own memory */
-	uint32_t pending; /* operations whose buffers are still in use */
-	uint32_t acks;	  /* answers to FLUSH to come */
-	bool dirty;	  /* operations are under way since the last FLUSH */
-	bool wrote;	  /* some of these write; means something only with dirty */
-	bool loose;	  /* so is something else that nobody will wait for */
-	bool no_copy;	  /* the system does not copy into its memory */
-	bool started;	  /* in the group of MPI_Win_start */
-	uint8_t held;	  /* enum rma_held */
-	bool exclusive;
-	uint32_t early;	 /* bytes of packets that followed LOCK, while it is not granted */
-	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
-	int error;	 /* that it reported, for the next synchronisation */
+	struct lmpi_target t;
+	bool no_copy; /* the system does not copy into its memory */
+	bool started; /* in the group of MPI_Win_start */
 };
 
 struct rma_region { /* attached memory of a dynamic window */
@@ -211,10 +200,8 @@ void lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_pack
  * lies in the window (lmpi_rma_settle()). */
 void lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
 			uint64_t bytes, void *owned);
-/* That process has died: operations that wait for its reply end with LMPI_ERR_PROC_FAILED. */
-void lmpi_rma_drop_target(const struct lmpi_win *win, int target);
-void lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p,
-		       const void *data, uint64_t bytes);
+/* What operations have under way, of all windows. */
+extern struct lmpi_acting lmpi_rma_acting;
 /* Wait until no result is sent out of the window's memory any more, so that it may go: who asked
  * may have all of it while the engine still waits to be told so. */
 void lmpi_rma_settle(struct lmpi_win *win);
@@ -222,6 +209,9 @@ void lmpi_rma_settle(struct lmpi_win *win);
 void lmpi_rma_throttle(void);
 
 /* ---- target.c */
+/* Memory, or the program ends. */
+void *lmpi_rma_take(void *user, size_t bytes);
+void lmpi_rma_give(void *user, void *p);
 void lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
 /* Of a new window: win->mine.  False: no memory. */
 bool lmpi_rma_expose(struct lmpi_win *win);

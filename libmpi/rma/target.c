@@ -13,14 +13,22 @@ target_malformed(void)
 	lmpi_engine_abort(MPI_ERR_INTERN, "a malformed packet of a window");
 }
 
-static void *
-must_alloc(uint64_t bytes)
+void *
+lmpi_rma_take(void *user, size_t bytes)
 {
 	void *p = malloc(bytes > 0 ? bytes : 1);
 
+	(void)user;
 	if (p == NULL)
 		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for an operation on a window");
 	return p;
+}
+
+void
+lmpi_rma_give(void *user, void *p)
+{
+	(void)user;
+	free(p);
 }
 
 static struct lmpi_win *
@@ -119,7 +127,7 @@ get_target(const struct lmpi_job *j)
 		return MPI_SUCCESS;
 	}
 	if (place.type != NULL) {
-		packed = must_alloc(j->p.bytes);
+		packed = lmpi_rma_take(NULL, j->p.bytes);
 		lmpi_rma_load(&place, packed);
 	}
 	lmpi_rma_layout_release(&type);
@@ -151,7 +159,7 @@ accumulate_target(const struct lmpi_job *j)
 		return fetch ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
 	}
 	if (fetch)
-		old = must_alloc(j->p.bytes);
+		old = lmpi_rma_take(NULL, j->p.bytes);
 	if (!lmpi_rma_accumulate(rma_me(win_of(j->x))->ctl, &place, &how, j->data, old))
 		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for an accumulate");
 	lmpi_rma_layout_release(&type);
@@ -194,41 +202,13 @@ perform_target(const struct lmpi_job *j)
 
 /* ---- what is for the origin here */
 
-/* An error that a part of a window tells: no other may come out of a call of the program's. */
-static void
-check_outcome(const struct rma_packet *p)
-{
-	if (p->error != MPI_SUCCESS && p->error != MPI_ERR_RMA_RANGE)
-		target_malformed();
-}
-
 static void
 hear_target(const struct lmpi_job *j)
 {
 	struct lmpi_win *win = win_of(j->x);
-	struct rma_peer *peer = &win->peer[j->origin];
 
-	switch (j->p.kind) {
-	case RMA_REPLY:
-		check_outcome(&j->p);
-		lmpi_rma_on_reply(win, j->origin, &j->p, j->data, j->bytes);
-		break;
-	case RMA_ACK:
-		if (peer->acks == 0)
-			target_malformed();
-		peer->acks--;
-		check_outcome(&j->p);
-		if (j->p.error != 0)
-			peer->error = (int)j->p.error;
-		break;
-	case RMA_GRANT:
-		if (peer->held != RMA_ASKED)
-			target_malformed();
-		peer->held = RMA_HELD;
-		break;
-	default:
-		peer->posted++;
-	}
+	if (!lmpi_target_hear(&lmpi_rma_acting, &win->peer[j->origin].t, j))
+		target_malformed();
 }
 
 /* ---- what a part of a window asks for */
@@ -242,7 +222,7 @@ note_target(struct lmpi_exposed *x, int origin, enum rma_kind kind, int error)
 static void
 granted_target(struct lmpi_exposed *x)
 {
-	rma_me(win_of(x))->held = RMA_HELD;
+	rma_me(win_of(x))->t.held = LMPI_LOCK_HELD;
 }
 
 static void
@@ -256,20 +236,6 @@ static bool
 is_void_target(const struct lmpi_exposed *x)
 {
 	return rma_is_void(win_of(x));
-}
-
-static void *
-get_target_memory(void *user, size_t bytes)
-{
-	(void)user;
-	return must_alloc(bytes);
-}
-
-static void
-put_target_memory(void *user, void *p)
-{
-	(void)user;
-	free(p);
 }
 
 static const struct lmpi_exposed_ops target_ops = {.place = place_target,
@@ -289,7 +255,7 @@ lmpi_rma_expose(struct lmpi_win *win)
 
 	win->mine = (struct lmpi_exposed){
 		.ops = &target_ops,
-		.memory = {.get = get_target_memory, .put = put_target_memory},
+		.memory = {.get = lmpi_rma_take, .put = lmpi_rma_give},
 		.bulks = &bulks,
 		.lock = &win->own_ctl.lock,
 		.me = win->comm->rank,

@@ -55,10 +55,7 @@ lose_of_window(struct lmpi_comm *comm, uint32_t world)
 
 	if (win == NULL || win->peer == NULL)
 		return;
-	win->peer[rank].acks = 0;
-	if (win->peer[rank].held == RMA_ASKED)
-		win->peer[rank].held = RMA_HELD_NOCHECK;
-	lmpi_rma_drop_target(win, rank);
+	lmpi_target_lost(&lmpi_rma_acting, &win->peer[rank].t);
 	lmpi_exposed_serve(&win->mine);
 }
 
@@ -327,9 +324,8 @@ impl_Win_free(MPI_Win *handle)
 	rc = lmpi_attr_delete_all(LMPI_ATTR_WIN, *handle, &win->attrs);
 	if (rc)
 		return rc;
-	/* Whatever was sent and nobody waited for must have come before the window goes. */
 	for (int r = 0; r < win->comm->size; r++)
-		win->peer[r].dirty |= win->peer[r].loose;
+		lmpi_target_leave(&win->peer[r].t);
 	rc = lmpi_rma_flush(win, -1);
 	/* Whatever became of my operations, those of others may still be coming. */
 	met = lmpi_comm_meet(win->comm);

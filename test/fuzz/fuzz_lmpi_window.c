@@ -251,7 +251,7 @@ play(const uint8_t *data, size_t size, const char *memory)
 		}
 		lmpi_rma_on_packet(1, packet, len);
 		settle(how);
-		if (win->peer[1].held != RMA_FREE)
+		if (win->peer[1].t.held != LMPI_LOCK_FREE)
 			abort(); /* a lock that nobody has asked for */
 	}
 }

@@ -144,6 +144,12 @@ static const struct plan {
 	P(WIN_HASTY, B(RESULT)),
 	P(WIN_UNLOCKED, B(RESULT)),
 	P(WIN_SHARED, B(RESULT)),
+	P(WIN_GARBAGE, B(RESULT)),
+	P(TARGET_ACKS, B(COMPLETE)),
+	P(TARGET_REPLY, B(COMPLETE)),
+	P(TARGET_LOCK, B(COMPLETE)),
+	P(TARGET_DEAD, B(COMPLETE)),
+	P(TARGET_LOOSE, B(RESULT)),
 #undef P
 #define P(id, breaks_)                                                                             \
 	{                                                                                          \

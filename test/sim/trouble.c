@@ -31,6 +31,12 @@ perish(struct sim *s, void *who, uint64_t arg)
 	}
 }
 
+void
+trouble_kill(struct trouble *t, uint32_t rank, uint64_t in_ns)
+{
+	sim_at(t->nodes.w->s, t->nodes.w->s->now_ns + in_ns, perish, t, rank);
+}
+
 static bool
 is_complete(const struct trouble *t, char *rest, size_t len)
 {

@@ -47,6 +47,8 @@ trouble_of(const struct enode *n)
 void trouble_begin(struct trouble *t, uint64_t seed, uint64_t salt, bool verbose,
 		   const struct lmpi_contexts *tolerant);
 void trouble_plan(struct trouble *t);
+/* That process dies in a while, unless it is the last one. */
+void trouble_kill(struct trouble *t, uint32_t rank, uint64_t in_ns);
 /* Until all is complete, which must be. */
 void trouble_run(struct trouble *t);
 void trouble_end(struct trouble *t, struct outcome *o);

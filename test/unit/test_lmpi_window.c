@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A part of a window whose origins do what they may not, or die: nothing is done with memory that
- * was not sent, no lock goes that was not granted, nothing arrives where the window was. */
+ * was not sent, no lock goes that was not granted, nothing arrives where the window was.  And
+ * targets that answer what nobody has asked. */
 #include "cmocka_all.h"
 
 #include "mpi/lock_word.h"
-#include "mpi/window.h"
+#include "mpi/target.h"
 
 #include <setjmp.h>
 #include <string.h>
@@ -298,6 +299,49 @@ test_drop(void **state)
 	lmpi_exposed_drop(&x);
 }
 
+/* ---- what a target says to an origin */
+
+static void
+end_quietly(struct lmpi_act *act)
+{
+	(void)act;
+}
+
+static void
+test_answers(void **state)
+{
+	static const struct lmpi_acting_ops acting_ops = {.ended = end_quietly};
+	static const enum rma_kind unasked[] = {RMA_ACK, RMA_GRANT, RMA_REPLY, RMA_PUT};
+	struct lmpi_acting all = {.ops = &acting_ops,
+				  .memory = {.get = take_counted, .put = give_none}};
+	struct lmpi_target t = {0}, other = {0};
+	struct lmpi_act act = {0};
+	struct rma_packet p;
+	struct lmpi_job j = {.x = &x};
+
+	(void)state;
+	lmpi_act_begin(&all, &act, &t, RMA_GET);
+	assert_true(lmpi_act_want(&act, &p, 8));
+	for (size_t i = 0; i < sizeof unasked / sizeof unasked[0]; i++) {
+		j.p = (struct rma_packet){.kind = (uint8_t)unasked[i]};
+		if (lmpi_target_hear(&all, &t, &j))
+			fail_msg("row %zu is taken", i);
+	}
+	assert_int_equal(t.held, LMPI_LOCK_FREE);
+	/* A reply from somebody else, one with an error that no part tells; one that is short. */
+	j.p = (struct rma_packet){.kind = RMA_REPLY, .id = act.id};
+	assert_false(lmpi_target_hear(&all, &other, &j));
+	j.p.error = LMPI_ERR_INTERN;
+	assert_false(lmpi_target_hear(&all, &t, &j));
+	j.p.error = LMPI_OK;
+	lmpi_act_event(&act);
+	assert_int_equal(t.pending, 1);
+	assert_true(lmpi_target_hear(&all, &t, &j));
+	assert_int_equal(t.pending, 0);
+	assert_int_equal(lmpi_target_take_error(&t), LMPI_ERR_RMA_RANGE);
+	assert_false(lmpi_target_hear(&all, &t, &j)); /* a second time */
+}
+
 int
 main(void)
 {
@@ -308,6 +352,7 @@ main(void)
 		cmocka_unit_test_setup(test_outside, open_part),
 		cmocka_unit_test_setup(test_unlock, open_part),
 		cmocka_unit_test_setup(test_drop, open_part),
+		cmocka_unit_test_setup(test_answers, open_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

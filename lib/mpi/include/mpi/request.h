@@ -23,6 +23,7 @@ enum {
 	LMPI_ERR_OTHER = 16,
 	LMPI_ERR_INTERN = 17,
 	LMPI_ERR_NO_MEM = 39,
+	LMPI_ERR_RMA_RANGE = 48,
 	/* libmpi's own, beyond those of the ABI: MPIX_ERR_* of mpi-ext.h. */
 	LMPI_ERR_PROC_FAILED = 0x3f01,
 	LMPI_ERR_PROC_FAILED_PENDING,
