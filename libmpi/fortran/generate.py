@@ -23,6 +23,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'abi'))
 import generate as abi  # noqa: E402
+import ext  # noqa: E402
 import f08  # noqa: E402
 from rows import HANDLES, KINDS, free_form, is_array, returns, routines  # noqa: E402
 
@@ -421,6 +422,8 @@ def main():
     abi.write(f'{out}/routines.txt', ''.join(sorted(symbols)))
     abi.write(f'{out}/mpi_f08_types.f90', free_form(f08.make_types()))
     abi.write(f'{out}/mpi_f08.f90', free_form(f08.make_module(all_routines)))
+    for name, f08_too in (('mpi_ext', False), ('mpi_f08_ext', True)):
+        abi.write(f'{out}/{name}.f90', ext.make_module(f08_too))
     for prefix, tail in (('', ''), ('P', '-p')):
         abi.write(f'{out}/mpi_f08_pass{tail}.f90', free_form(f08.make_pass(all_routines, prefix)))
 

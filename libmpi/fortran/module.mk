@@ -10,7 +10,7 @@ FORT_GEN := $(B)/libmpi/fortran/gen
 FORT_MODULES := mpi_f08_types mpi mpi_f08
 FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o survivors.o special.o special-p.o wrap.o wrap-p.o \
 	mpi_f08_pass.o mpi_f08_pass-p.o $(FORT_MODULES:%=%.o))
-# mpi-ext.h: modules without code, and what is included.
+# mpi-ext.h: modules without code (ext.py), and what is included.
 FORT_EXT := mpi_ext mpi_f08_ext
 FORT_SO := $(B)/lib/libmpifort_abi.so.1
 FORT_SO_NAMES := libmpifort_abi.so libmpifort.so
@@ -25,7 +25,7 @@ $(FORT_GEN)/stamp: $(wildcard libmpi/fortran/*.py) libmpi/abi/generate.py $(wild
 	$(Q)ln -sf $$($(FC) -print-file-name=include/ISO_Fortran_binding.h) $(FORT_GEN)/ # not among a C compiler's own
 	$(Q)touch $@
 $(FORT_GEN)/wrap.c $(FORT_GEN)/special.h $(FORT_GEN)/include/mpif.h: $(FORT_GEN)/stamp ;
-$(FORT_MODULES:%=$(FORT_GEN)/%.f90) $(FORT_GEN)/mpi_f08_pass.f90 $(FORT_GEN)/mpi_f08_pass-p.f90: $(FORT_GEN)/stamp ;
+$(FORT_MODULES:%=$(FORT_GEN)/%.f90) $(FORT_EXT:%=$(FORT_GEN)/%.f90) $(FORT_GEN)/mpi_f08_pass.f90 $(FORT_GEN)/mpi_f08_pass-p.f90: $(FORT_GEN)/stamp ;
 
 FORT_HEADERS := $(wildcard libmpi/fortran/*.h) $(FORT_GEN)/special.h $(LMPI_GEN)/stamp
 $(B)/libmpi/fortran/%.o: libmpi/fortran/%.c $(FORT_HEADERS)
@@ -53,10 +53,10 @@ $(filter %.o,$(FORT_MODULES:%=$(B)/libmpi/fortran/%.o) $(B)/libmpi/fortran/mpi_f
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
 
 $(B)/libmpi/fortran/mpi_f08_ext.o: $(B)/libmpi/fortran/mpi_f08_types.o
-$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: libmpi/fortran/%.f90 libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
+$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: $(FORT_GEN)/%.f90 libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
 	$(call say,FC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
+	$(Q)$(FC) $(FFLAGS) -fPIC -Ilibmpi/fortran -J$(FORT_GEN)/include -c -o $@ $<
 $(FORT_GEN)/include/mpif-ext.h: libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
 	$(Q)cp $< $@
 

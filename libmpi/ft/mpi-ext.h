@@ -6,10 +6,12 @@
  *	MPIX_ERR_PROC_FAILED_PENDING	a receive from any source goes on, but a process has failed
  *					that was not acknowledged
  *	MPIX_ERR_REVOKED		the communicator was revoked
- *	MPIX_ERR_AGAIN			under mpispd: a rank went to another process; what was under
- *way is undefined and is to be done again Key      MPIX_FT	attribute of communicators, an int:
- *1 in a job that survives deaths, else 0 Names    MPI_ aliases are of calls that the MPI Forum has
- *taken. Manual   doc/changing-jobs.md. */
+ *	MPIX_ERR_AGAIN			under mpispd: a rank went to another process; what was
+ *					under way is undefined and is to be done again
+ *
+ * Key      MPIX_FT, an attribute of communicators, an int: 1 in a job that survives deaths, else 0.
+ * Names    MPI_ aliases are of calls that the MPI Forum has taken.
+ * Manual   doc/changing-jobs.md. */
 #ifndef MPI_EXT_H
 #define MPI_EXT_H
 

@@ -6,7 +6,7 @@
  *
  * Death    enode_kill() outside of that process's own calls; others hear by enode_hear(), when
  *	    their path to it is down, or when a relay says so.  Who hears takes nothing more from
- *the dead, then enodes.lost() is called. */
+ *	    the dead, then enodes.lost() is called. */
 #ifndef SIM_ENODE_H
 #define SIM_ENODE_H
 
