@@ -11,10 +11,9 @@
  * slices   are written by PUT, short and long, and read back: who reads sees what it wrote before;
  *	    after a fence everything is there.
  *
- * Then all meet, and their parts go.  A job of one cluster may lose processes: the window is void
- * at each process that hears of it, which gives back the lock that it has, waits for what is under
- * way and meets those that live.  What is done to a part is always what was asked: sums have marks.
-*/
+ * Then all meet, and their parts go.  A job of one cluster may lose processes.  Who hears of it
+ * has a void window: it gives back the lock that it has, waits for what is under way, and meets
+ * those that live.  What is done to a part is always what was asked: sums have marks. */
 #include "windows.h"
 
 #include "draw.h"
