@@ -379,7 +379,8 @@ end_gone(struct datagram_sock *s, struct peer *p)
 {
 	const char *words = s->door.client.words;
 	char why[sizeof p->why];
-	snprintf(why, sizeof why, "is gone%s%.100s", *words ? ": " : "", words);
+	snprintf(why, sizeof why, "is gone%s%.*s", *words ? ": " : "",
+		 (int)sizeof why - (int)sizeof "is gone: ", words);
 	end_reached(s, p, ECONNRESET, why);
 }
 
