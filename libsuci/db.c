@@ -94,23 +94,6 @@ datagram_db_add(struct datagram_db *db, uint32_t id, const char *ip, uint16_t po
 	return err ? -1 : 0;
 }
 
-struct datagram_db *
-datagram_db_copy(const struct datagram_db *db)
-{
-	struct datagram_db *c = datagram_db_new();
-	if (!c)
-		return NULL;
-	c->e = malloc((db->n ? db->n : 1) * sizeof *c->e);
-	if (!c->e) {
-		free(c);
-		return NULL;
-	}
-	if (db->n)
-		memcpy(c->e, db->e, db->n * sizeof *c->e);
-	c->n = c->room = db->n;
-	return c;
-}
-
 size_t
 datagram_db_count(const struct datagram_db *db)
 {

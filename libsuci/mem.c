@@ -60,12 +60,6 @@ datagram_mem_cost(uint64_t size)
 	return bytes;
 }
 
-bool
-datagram_mem_room(const struct mem *m, uint64_t size)
-{
-	return m->used + datagram_mem_cost(size) <= m->limit;
-}
-
 void *
 datagram_mem_take(struct mem *m, uint64_t size)
 {

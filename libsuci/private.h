@@ -44,7 +44,6 @@ void datagram_mem_init(struct mem *m, uint64_t limit);
 void datagram_mem_fini(struct mem *m);
 /* Bytes of the limit that a piece of size bytes takes. */
 uint64_t datagram_mem_cost(uint64_t size);
-bool datagram_mem_room(const struct mem *m, uint64_t size);
 void *datagram_mem_take(struct mem *m, uint64_t size); /* NULL: no room */
 void datagram_mem_give(struct mem *m, void *p, uint64_t size);
 
@@ -59,7 +58,6 @@ struct datagram_db {
 	size_t n, room;
 };
 const struct db_entry *datagram_db_find(const struct datagram_db *db, uint32_t id);
-struct datagram_db *datagram_db_copy(const struct datagram_db *db);
 /* NULL, or what is wrong with it as the end of a sentence; an address to bind to may be all zero.
  */
 const char *datagram_db_ip(const char *text, struct suci_addr *out);

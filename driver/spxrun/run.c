@@ -460,15 +460,6 @@ spxrun_counters(struct spxrun *r, struct spx_counts *spx, struct spxrun_counts *
 	pthread_mutex_unlock(&r->lock);
 }
 
-uint32_t
-spxrun_busy(struct spxrun *r)
-{
-	pthread_mutex_lock(&r->lock);
-	uint32_t n = spx_busy(r->x);
-	pthread_mutex_unlock(&r->lock);
-	return n;
-}
-
 bool
 spxrun_finish(struct spxrun *r, int64_t wait_ms, char why[SPX_TEXT_MAX])
 {

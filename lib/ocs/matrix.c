@@ -49,14 +49,6 @@ ocs_strerror(int err)
 	return "unknown error";
 }
 
-const char *
-ocs_state_name(enum ocs_state s)
-{
-	static const char *const name[] = {"free", "wanted", "ordered",	  "reported",
-					   "lit",  "doomed", "releasing", "foreign"};
-	return (unsigned)s < sizeof name / sizeof name[0] ? name[s] : "?";
-}
-
 size_t
 ocs_matrix_footprint(uint32_t ports)
 {

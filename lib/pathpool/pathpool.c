@@ -421,12 +421,6 @@ pathpool_told(struct pathpool *p, uint32_t peer, enum pathpool_say say, uint32_t
 	}
 }
 
-uint32_t
-pathpool_paths(const struct pathpool *p)
-{
-	return p->count;
-}
-
 const struct pathpool_counters *
 pathpool_counters(const struct pathpool *p)
 {

@@ -326,12 +326,6 @@ quorum_expiry_ns(const struct quorum *q)
 
 /* --- what is asked --------------------------------------------------------- */
 
-bool
-quorum_leads(const struct quorum *q)
-{
-	return q->leads;
-}
-
 uint64_t
 quorum_lease_ns(const struct quorum *q)
 {

@@ -392,12 +392,6 @@ sp_node_may_act(const struct sp_node *n, uint64_t now_ns)
 	       (now_ns < n->unit.lease_ns || (SP_BUG(UNFENCED) && n->unit.lease_ns));
 }
 
-uint64_t
-sp_node_lease_ns(const struct sp_node *n)
-{
-	return n->unit.lease_ns;
-}
-
 bool
 sp_node_leads(const struct sp_node *n)
 {
@@ -433,12 +427,6 @@ const struct sp_node_counts *
 sp_node_counters(const struct sp_node *n)
 {
 	return &n->count;
-}
-
-const struct quorum_counts *
-sp_node_quorum(const struct sp_node *n)
-{
-	return n->quorum ? quorum_counters(n->quorum) : NULL;
 }
 
 bool

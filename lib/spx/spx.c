@@ -137,13 +137,6 @@ spx_busy(const struct spx *s)
 	return n;
 }
 
-void
-spx_row(const struct spx *s, uint32_t *held, uint32_t *room)
-{
-	*held = s->held;
-	*room = s->conf.room;
-}
-
 bool
 spx_running(const struct spx *s)
 {

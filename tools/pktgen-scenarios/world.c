@@ -636,17 +636,3 @@ pg_world_close(struct pg_world *w)
 			heat(s);
 		}
 }
-
-struct suci_counters
-pg_world_counters(const struct pg_world *w)
-{
-	struct suci_counters sum = {0};
-	for (int side = 0; side < PG_SIDES; side++)
-		for (uint32_t i = 0; i < w->nstations[side]; i++) {
-			const struct suci_counters *c = suci_counters(w->station[side][i].ep);
-#define X(n, h) sum.n += c->n;
-			SUCI_COUNTERS(X)
-#undef X
-		}
-	return sum;
-}

@@ -161,6 +161,5 @@ void pg_world_restart(struct pg_world *w, uint8_t side, uint32_t i);
 void pg_world_note(struct pg_world *w, uint32_t job, const char *text);
 /* Close all paths in order. */
 void pg_world_close(struct pg_world *w);
-struct suci_counters pg_world_counters(const struct pg_world *w);
 
 #endif

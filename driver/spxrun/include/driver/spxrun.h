@@ -78,8 +78,6 @@ void spxrun_alive(struct spxrun *r);
 /* NULL: it goes on. */
 const char *spxrun_over(struct spxrun *r);
 void spxrun_counters(struct spxrun *r, struct spx_counts *spx, struct spxrun_counts *own);
-/* Frames that are not done with here. */
-uint32_t spxrun_busy(struct spxrun *r);
 
 /* The program makes and takes no more.  Waits until all that was made here is committed, says so,
  * and waits until the pipeline is over.  false: why, and what is left.  Then spxrun_free(). */

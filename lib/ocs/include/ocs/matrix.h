@@ -73,7 +73,6 @@ enum ocs_state {
 	OCS_RELEASING,
 	OCS_FOREIGN,
 };
-const char *ocs_state_name(enum ocs_state s);
 
 struct ocs_circuit {
 	uint32_t in, out;

@@ -93,7 +93,6 @@ void pathpool_told(struct pathpool *p, uint32_t peer, enum pathpool_say say, uin
 void pathpool_turn(struct pathpool *p, uint64_t now_ns);
 uint64_t pathpool_expiry(const struct pathpool *p);
 
-uint32_t pathpool_paths(const struct pathpool *p);
 const struct pathpool_counters *pathpool_counters(const struct pathpool *p);
 /* For tests: do lists and counts agree?  Walks everything; *what names the rule that does not hold.
  */

@@ -86,8 +86,6 @@ bool quorum_on_frame(struct quorum *q, uint32_t from, const void *frame, size_t 
 void quorum_turn(struct quorum *q, uint64_t now_ns);
 uint64_t quorum_expiry_ns(const struct quorum *q);
 
-/* After ops.lead() and before ops.follow(). */
-bool quorum_leads(const struct quorum *q);
 /* Until then nobody else leads; 0: this voter does not lead. */
 uint64_t quorum_lease_ns(const struct quorum *q);
 /* Who leads, as far as this voter knows. */

@@ -167,7 +167,6 @@ void sp_node_drain(struct sp_node *n, bool on, uint64_t now_ns);
 const struct sp_view *sp_node_view(const struct sp_node *n); /* that holds here */
 bool sp_node_joined(const struct sp_node *n);		     /* this unit is up in it */
 bool sp_node_may_act(const struct sp_node *n, uint64_t now_ns);
-uint64_t sp_node_lease_ns(const struct sp_node *n); /* until when */
 bool sp_node_leads(const struct sp_node *n);
 /* It leads, and nobody else can: it may grant leases. */
 bool sp_node_reigns(const struct sp_node *n, uint64_t now_ns);
@@ -181,7 +180,6 @@ struct sp_unit_info {
 };
 bool sp_node_unit(const struct sp_node *n, uint32_t unit, struct sp_unit_info *info);
 const struct sp_node_counts *sp_node_counters(const struct sp_node *n);
-const struct quorum_counts *sp_node_quorum(const struct sp_node *n); /* NULL: no voter */
 bool sp_node_check(const struct sp_node *n, const char **what);
 /* A frame is well-formed: for tools and tests. */
 bool sp_frame_read(const void *frame, size_t len);

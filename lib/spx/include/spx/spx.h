@@ -193,8 +193,6 @@ bool spx_abandon(struct spx *s, uint32_t origin, uint64_t number, uint64_t now_n
 
 /* Frames that are not done with here: 0 for an I/O process says that it is drained. */
 uint32_t spx_busy(const struct spx *s);
-/* How many frames this process holds for others, and how many it could. */
-void spx_row(const struct spx *s, uint32_t *held, uint32_t *room);
 bool spx_running(const struct spx *s);
 const struct spx_counts *spx_counters(const struct spx *s);
 /* Lists, limits and timers agree; *what says which do not. */
