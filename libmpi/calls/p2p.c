@@ -142,14 +142,21 @@ lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
 	return take_probe_args(a, source, tag, comm);
 }
 
-int
-lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype,
-		   int source, int tag, MPI_Comm comm)
+static inline __attribute__((always_inline)) int
+take_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype, int source,
+	       int tag, MPI_Comm comm)
 {
 	int rc = take_probe_args(a, source, tag, comm);
 
 	return rc ? special_buffer(rc, a, buf, count, datatype)
 		  : buffer_args(a, buf, count, datatype);
+}
+
+int
+lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype,
+		   int source, int tag, MPI_Comm comm)
+{
+	return take_recv_args(a, buf, count, datatype, source, tag, comm);
 }
 
 /* ---- special ranks: messages of a frame */
@@ -301,6 +308,18 @@ lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_
 	return MPI_SUCCESS;
 }
 
+/* The same for what lies in one piece and has no foreign form, without a call. */
+static inline __attribute__((always_inline)) bool
+piece_lies(struct lmpi_piece *p, const struct lmpi_p2p *a)
+{
+	p->copy = NULL;
+	p->data = a->buf;
+	p->len = a->count * a->type->size;
+	if (p->len != 0)
+		p->data = lmpi_type_span(a->type, a->buf, a->count);
+	return (p->data != NULL || p->len == 0) && !__builtin_expect(lmpi_world.any_foreign, 0);
+}
+
 __attribute__((cold)) void
 lmpi_p2p_deliver_foreign(const struct lmpi_p2p *a, struct lmpi_req *e, void *copy)
 {
@@ -337,12 +356,18 @@ engine_mode(enum lmpi_send_mode mode)
 					 : LMPI_STANDARD;
 }
 
-bool
-lmpi_p2p_send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, enum lmpi_send_mode mode)
+static inline __attribute__((always_inline)) bool
+send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, enum lmpi_send_mode mode)
 {
 	return p->copy == NULL && (mode == LMPI_SEND_STANDARD || mode == LMPI_SEND_READY) &&
 	       lmpi_send_whole(p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
 			       a->comm->rank, a->tag, a->comm->cid);
+}
+
+bool
+lmpi_p2p_send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, enum lmpi_send_mode mode)
+{
+	return send_whole(a, p, mode);
 }
 
 /* ---- blocking, without a request object */
@@ -362,13 +387,12 @@ report_recv(const struct lmpi_req *e, const struct lmpi_p2p *a)
 }
 
 /* Without a request, see lmpi_recv_whole(). */
-static bool
+static inline __attribute__((always_inline)) bool
 recv_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, MPI_Status *status)
 {
 	struct lmpi_probed got;
 
-	if (p->copy != NULL || lmpi_world.any_foreign ||
-	    !lmpi_recv_whole(p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
+	if (!lmpi_recv_whole(p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
 			     a->peer, a->tag, a->comm->cid, true, &got))
 		return false;
 	if (status != MPI_STATUS_IGNORE)
@@ -376,8 +400,9 @@ recv_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, MPI_Status *sta
 	return true;
 }
 
-int
-lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
+/* On its own, so that what comes at once makes no room for a request. */
+static __attribute__((noinline)) int
+recv_by_request(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 {
 	struct lmpi_piece p;
 	int rc = MPI_SUCCESS;
@@ -386,8 +411,6 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 		rc = lmpi_piece_make(&p, a, LMPI_PIECE_RECV);
 	if (rc)
 		return rc;
-	if (message == NULL && a->peer >= 0 && recv_whole(a, &p, status))
-		return MPI_SUCCESS;
 	struct lmpi_req e = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
 	if (a->peer != MPI_PROC_NULL) {
 		if (message != NULL)
@@ -404,6 +427,22 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 	return e.error ? report_recv(&e, a) : MPI_SUCCESS;
 }
 
+static inline __attribute__((always_inline)) int
+recv_blocking(const struct lmpi_p2p *a, void *message, MPI_Status *status)
+{
+	struct lmpi_piece p;
+
+	if (message == NULL && a->peer >= 0 && piece_lies(&p, a) && recv_whole(a, &p, status))
+		return MPI_SUCCESS;
+	return recv_by_request(a, message, status);
+}
+
+int
+lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
+{
+	return recv_blocking(a, message, status);
+}
+
 static __attribute__((cold, noinline)) int
 send_to_special(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		MPI_Comm comm)
@@ -412,6 +451,25 @@ send_to_special(const void *buf, MPI_Count count, MPI_Datatype datatype, int des
 	int rc = lmpi_p2p_special_send_args(&a, buf, count, datatype, dest, tag, comm);
 
 	return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_send_special(&a) : rc;
+}
+
+static __attribute__((noinline)) int
+send_by_request(const struct lmpi_p2p *a, enum lmpi_send_mode mode)
+{
+	struct lmpi_piece p;
+	struct lmpi_req e = {0};
+	int rc = lmpi_piece_make(&p, a, LMPI_PIECE_SEND);
+
+	/* Of a job with foreign MPIs it was not tried. */
+	if (rc || (lmpi_world.any_foreign && send_whole(a, &p, mode)))
+		return rc;
+	start_send(&e, a, &p, engine_mode(mode));
+	if (!e.done)
+		lmpi_wait(&e.done);
+	else
+		lmpi_push();
+	free(p.copy);
+	return e.error ? lmpi_error(e.error, "sending to rank %d failed", a->peer) : MPI_SUCCESS;
 }
 
 static int
@@ -426,17 +484,9 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 		return rc == LMPI_P2P_SPECIAL
 			       ? send_to_special(buf, count, datatype, dest, tag, comm)
 			       : rc;
-	rc = lmpi_piece_make(&p, &a, LMPI_PIECE_SEND);
-	if (rc || lmpi_p2p_send_whole(&a, &p, mode))
-		return rc;
-	struct lmpi_req e = {0};
-	start_send(&e, &a, &p, engine_mode(mode));
-	if (!e.done)
-		lmpi_wait(&e.done);
-	else
-		lmpi_push();
-	free(p.copy);
-	return e.error ? lmpi_error(e.error, "sending to rank %d failed", dest) : MPI_SUCCESS;
+	if (piece_lies(&p, &a) && send_whole(&a, &p, mode))
+		return MPI_SUCCESS;
+	return send_by_request(&a, mode);
 }
 
 int
@@ -464,11 +514,11 @@ impl_Recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
 	  MPI_Status *status)
 {
 	struct lmpi_p2p a;
-	int rc = lmpi_p2p_recv_args(&a, buf, count, datatype, source, tag, comm);
+	int rc = take_recv_args(&a, buf, count, datatype, source, tag, comm);
 
 	if (rc)
 		return rc == LMPI_P2P_SPECIAL ? lmpi_p2p_recv_special(&a, status) : rc;
-	return lmpi_p2p_recv(&a, NULL, status);
+	return recv_blocking(&a, NULL, status);
 }
 
 /* Both directions at once, so that a ring of them cannot lock up. */

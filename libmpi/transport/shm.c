@@ -307,7 +307,7 @@ lmpi_shm_eager_max(void)
 /* After a record was published, or room was made, for m.  What was written must be seen before
  * dozing is read.  A fence for each message is dear; who dozes does it rarely and can have the
  * kernel make everybody's (membarrier), if both are registered for that. */
-static void
+static inline __attribute__((always_inline)) void
 wake_shm(struct mate *m)
 {
 	if (m->barrier)
@@ -348,7 +348,7 @@ note_distance(const struct mate *m, size_t len, uint64_t cycles)
 	}
 }
 
-static bool
+static inline __attribute__((always_inline)) bool
 put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data,
 	size_t len)
 {
@@ -357,8 +357,7 @@ put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const 
 		return false;
 	memcpy(p, head, head_len);
 	uint64_t begun = is_sample(len) ? lmpi_cycles() : 0;
-	if (len)
-		base_copy(p + head_len, data, len);
+	base_copy_few(p + head_len, data, len);
 	if (begun)
 		note_distance(m, len, lmpi_cycles() - begun);
 	lmpi_ring_commit(&m->tx);
@@ -471,8 +470,7 @@ lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int 
 	if (b.cid != cid || b.lsrank != source || b.tag < 0 ||
 	    (tag != LMPI_ANY_TAG && b.tag != tag) || len > cap)
 		return -1;
-	if (len)
-		memcpy(buf, p + sizeof b, len);
+	base_copy_few(buf, p + sizeof b, len);
 	*got = (struct lmpi_probed){.source = b.lsrank, .tag = b.tag, .bytes = len};
 	lmpi_ring_skip(&m->rx);
 	if (lmpi_ring_owes(&m->rx) && lmpi_ring_give(&m->rx))

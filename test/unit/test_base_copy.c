@@ -50,6 +50,26 @@ copies(void **state)
 	free(was);
 }
 
+/* Every few bytes, and what lies around them. */
+static void
+copies_few(void **state)
+{
+	uint8_t from[80], want[80], is[80];
+	(void)state;
+	for (size_t i = 0; i < sizeof from; i++)
+		from[i] = (uint8_t)(i * 7 + 1);
+	for (size_t n = 0; n <= 64; n++) {
+		memset(want, 0xee, sizeof want);
+		memset(is, 0xee, sizeof is);
+		for (size_t i = 0; i < n; i++)
+			want[8 + i] = from[3 + i];
+		base_copy_few(is + 8, from + 3, n);
+		if (memcmp(is, want, sizeof is) != 0)
+			fail_msg("%zu bytes: not what was there", n);
+	}
+	base_copy_few(NULL, NULL, 0);
+}
+
 static void
 nothing_of_nothing(void **state)
 {
@@ -62,6 +82,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies),
+		cmocka_unit_test(copies_few),
 		cmocka_unit_test(nothing_of_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,4 +32,20 @@ base_copy(void *to, const void *from, size_t n)
 		memmove(to, from, n);
 }
 
+/* The same of few bytes, most often 8 to 16: two words, which may be one, instead of a call. */
+static inline void
+base_copy_few(void *to, const void *from, size_t n)
+{
+	uint64_t first, last;
+
+	if (n - sizeof first > sizeof first) {
+		base_copy(to, from, n);
+		return;
+	}
+	memcpy(&first, from, sizeof first);
+	memcpy(&last, (const uint8_t *)from + n - sizeof last, sizeof last);
+	memcpy(to, &first, sizeof first);
+	memcpy((uint8_t *)to + n - sizeof last, &last, sizeof last);
+}
+
 #endif
