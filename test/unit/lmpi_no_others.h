@@ -19,6 +19,17 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	(void)card;
 }
 
+uint32_t
+lmpi_slots_free(void)
+{
+	return 0;
+}
+
+void
+lmpi_slots_kept(void)
+{
+}
+
 int
 lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
 		  uint32_t *world, char why[LMPI_WHY])
