@@ -47,6 +47,25 @@ circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot)
 	a->peer = CIRC_NONE;
 }
 
+static void
+slot_moved(struct circ_slots *s, uint32_t node, uint32_t slot)
+{
+	const struct circ_slot *t = &s->slot[node * s->stride + slot];
+	if (t->peer != CIRC_NONE)
+		s->slot[t->peer * s->stride + t->peer_slot].peer_slot = slot;
+}
+
+void
+circ_slots_swap(struct circ_slots *s, uint32_t node, uint32_t x, uint32_t y)
+{
+	struct circ_slot *a = &s->slot[node * s->stride + x], *b = &s->slot[node * s->stride + y];
+	struct circ_slot was = *a;
+	*a = *b;
+	*b = was;
+	slot_moved(s, node, x);
+	slot_moved(s, node, y);
+}
+
 /* ---- limits */
 
 static bool

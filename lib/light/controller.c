@@ -40,7 +40,7 @@ light_controller_footprint(const struct light_controller_config *cfg)
 	       cfg->comms * base_carved((size_t)cfg->ranks * 8) +
 	       base_carved(cfg->calls * sizeof(struct call)) +
 	       base_carved(cfg->ports * sizeof(struct link)) +
-	       3 * base_carved((size_t)cfg->ports * 4) + BASE_CARVE_ALIGN;
+	       3 * base_carved((size_t)cfg->ports * 4) + base_carved(cfg->ports) + BASE_CARVE_ALIGN;
 }
 
 struct light_controller *
@@ -66,6 +66,8 @@ light_controller_new(void *mem, const struct light_controller_config *cfg)
 	c->link_of = base_carve(&to, (size_t)cfg->ports * 4);
 	c->node_of = base_carve(&to, (size_t)cfg->ports * 4);
 	c->slot_of = base_carve(&to, (size_t)cfg->ports * 4);
+	c->away = base_carve(&to, cfg->ports);
+	memset(c->away, 0, cfg->ports);
 	memset(c->agent, 0, cfg->agents * sizeof *c->agent);
 	memset(c->comm, 0, cfg->comms * sizeof *c->comm);
 	memset(c->call, 0, cfg->calls * sizeof *c->call);
@@ -557,6 +559,8 @@ light_controller_turn(struct light_controller *c, uint64_t now_ns)
 	light_controller_links_tick(c, now_ns);
 	ocs_leases_tick(c->leases, now_ns);
 	light_controller_jobs_turn(c, now_ns);
+	if (light_controller_links_withdraw(c, now_ns))
+		c->poll_ns = base_min_ns(c->poll_ns, now_ns + POLL_NS);
 	ocs_control_turn(c->cfg.control, now_ns);
 }
 
@@ -578,9 +582,9 @@ light_controller_counters(const struct light_controller *c)
 const char *
 light_event_name(enum light_event_kind k)
 {
-	static const char *const names[] = {"online", "offline", "agent",  "agent-gone", "lit",
-					    "gone",   "refused", "up",	   "down",	 "failed",
-					    "call",   "over",	 "packets"};
+	static const char *const names[] = {
+		"online", "offline", "agent",	  "agent-gone", "lit",	"gone", "refused", "up",
+		"down",	  "failed",  "withdrawn", "restored",	"call", "over", "packets"};
 	_Static_assert(sizeof names / sizeof names[0] == LIGHT_EVENT_KINDS, "a name for each");
 	return names[k];
 }

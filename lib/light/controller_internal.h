@@ -96,6 +96,7 @@ struct job {
 	uint64_t scarce; /* others have all of a limit: one is to leave; since when, or 0 */
 	struct circ_slots slots;
 	struct circ_slot slot[JOB_PORTS];
+	uint32_t granted[LIGHT_CLIENTS]; /* ports; the first ports[] of them can be used */
 	uint32_t ports[LIGHT_CLIENTS], port_of[JOB_PORTS];
 	struct circ_fabric fabric;
 	struct doing now;
@@ -121,6 +122,7 @@ struct light_controller {
 	uint32_t *link_of;   /* [ports] index of the link at a port, or CIRC_NONE */
 	uint32_t *node_of;   /* [ports] agent, or NO_AGENT */
 	uint32_t *slot_of;   /* [ports] of that agent */
+	bool *away;	     /* [ports] withdrawn */
 	uint32_t links;
 	uint64_t owners, orders, poll_ns;
 	bool online;
@@ -153,6 +155,8 @@ extern const struct circ_fabric_ends light_controller_ends;
 void light_controller_link_heard(struct light_controller *c, uint32_t agent,
 				 const struct light_frame *f, uint64_t now_ns);
 void light_controller_links_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns);
+/* What is lit over ports that are withdrawn goes.  True: some of it is still there. */
+bool light_controller_links_withdraw(struct light_controller *c, uint64_t now_ns);
 void light_controller_links_tick(struct light_controller *c, uint64_t now_ns);
 uint64_t light_controller_links_expiry_ns(const struct light_controller *c);
 /* A link that nobody has let go of is at that port. */

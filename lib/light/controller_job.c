@@ -3,6 +3,7 @@
 #include "controller_internal.h"
 
 #include "base/clock.h"
+#include "canary.h"
 
 #include <string.h>
 
@@ -49,7 +50,7 @@ left_of_all(const struct light_controller *c, const struct job *j)
 {
 	uint32_t left = c->cfg.lit_max;
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
-		if (&c->job[i] != j && c->job[i].used)
+		if (&c->job[i] != j && c->job[i].used && !LIGHT_BUG(UNSHARED))
 			left -= c->job[i].share;
 	return left;
 }
@@ -59,7 +60,7 @@ left_of_group(const struct light_controller *c, const struct job *j, uint32_t g)
 {
 	uint32_t left = c->cfg.waves[g];
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
-		if (&c->job[i] != j && c->job[i].used)
+		if (&c->job[i] != j && c->job[i].used && !LIGHT_BUG(UNSHARED))
 			left -= c->job[i].waves[g];
 	return left;
 }
@@ -71,7 +72,7 @@ take_waves(struct light_controller *c, struct job *j, uint32_t most)
 	uint32_t in[LIGHT_GROUPS_MAX + 1] = {0}, able = 0;
 	bool all = true;
 	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
-		in[j->group[n]] += j->ports[n];
+		in[j->group[n]] += j->granted[n];
 	for (uint32_t g = 0; g < c->cfg.groups; g++) {
 		j->waves[g] = less_of(less_of(in[g], most), left_of_group(c, j, g));
 		all &= !in[g] || j->waves[g];
@@ -93,7 +94,7 @@ take_share(struct light_controller *c, struct job *j)
 {
 	uint32_t ports = 0;
 	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
-		ports += j->ports[n];
+		ports += j->granted[n];
 	j->share = ports / 2;
 	if (c->cfg.lit_max)
 		j->slots.lit_max = j->share = less_of(j->share, left_of_all(c, j));
@@ -172,10 +173,31 @@ map_ports(struct light_controller *c, struct job *j)
 				break;
 			j->port_of[n * LIGHT_SLOTS_MAX + k++] = p;
 		}
-		j->ports[n] = k;
+		j->ports[n] = j->granted[n] = k;
 		j->group[n] = j->agent[n] == NO_AGENT ? c->cfg.groups : c->agent[j->agent[n]].group;
 	}
 	circ_slots_clear(&j->slots);
+}
+
+/* A call is planned with the ports that can be used now: not withdrawn, not dark. */
+static void
+usable_ports(struct light_controller *c, struct job *j, uint64_t now_ns)
+{
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++) {
+		uint32_t *at = &j->port_of[n * LIGHT_SLOTS_MAX], k = 0;
+		for (uint32_t i = 0; i < j->granted[n]; i++) {
+			if (!ocs_port_usable(c->m, at[i], now_ns))
+				continue;
+			if (i != k) {
+				uint32_t was = at[k];
+				at[k] = at[i];
+				at[i] = was;
+				circ_slots_swap(&j->slots, n, i, k);
+			}
+			k++;
+		}
+		j->ports[n] = k;
+	}
 }
 
 static void
@@ -325,6 +347,7 @@ begin_next(struct light_controller *c, struct job *j, uint64_t now_ns)
 		struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);
 		if (!m || !m->whole)
 			return;
+		usable_ports(c, j, now_ns);
 		take_share(c, j);
 		const char *why = light_controller_is_done(m, k->call.seq) ? "it came too late"
 				  : j->dark				   ? "no wavelength is left"

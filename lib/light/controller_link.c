@@ -3,6 +3,11 @@
 #include "controller_internal.h"
 
 #include "base/clock.h"
+#include "canary.h"
+
+#ifdef SUCI_CANARY
+enum light_bug light_canary;
+#endif
 
 static struct link *
 light_link_at(struct light_controller *c, uint32_t port)
@@ -152,6 +157,8 @@ static int
 light_link_up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	struct light_controller *c = user;
+	if (!LIGHT_BUG(STILL_LIT) && (c->away[x] || c->away[y]))
+		return -1;
 	struct link *l = light_link_at(c, x), *other = light_link_at(c, y);
 	bool broken = l && l->state == BASE_LIGHTPATH_FAILED && l == other;
 	if (l == other && l && l->state == BASE_LIGHTPATH_OPEN)
@@ -185,6 +192,72 @@ light_link_down(void *user, uint32_t port, uint64_t now_ns)
 
 const struct circ_fabric_ends light_controller_ends = {.up = light_link_up,
 						       .down = light_link_down};
+
+/* ---- maintenance ---- */
+
+static bool
+circuit_stands(const struct light_controller *c, uint32_t in)
+{
+	enum ocs_state s = in == OCS_NO_PORT ? OCS_FREE : ocs_at(c->m, in).state;
+	return s != OCS_FREE && s != OCS_FOREIGN;
+}
+
+static bool
+port_is_dark(const struct light_controller *c, uint32_t port)
+{
+	return !circuit_stands(c, port) && !circuit_stands(c, ocs_user_of(c->m, port)) &&
+	       c->link_of[port] == CIRC_NONE;
+}
+
+bool
+light_controller_withdraw(struct light_controller *c, uint32_t port, bool away, uint64_t now_ns)
+{
+	if (port >= c->cfg.ports)
+		return false;
+	if (c->away[port] == away)
+		return true;
+	c->away[port] = away;
+	(void)ocs_port_dark(c->m, true, port, away);
+	(void)ocs_port_dark(c->m, false, port, away);
+	light_controller_event(
+		c, (struct light_event){.kind = away ? LIGHT_EVENT_WITHDRAWN : LIGHT_EVENT_RESTORED,
+					.at_ns = now_ns,
+					.x = port,
+					.y = port,
+					.a = relay_at(c, port)});
+	return true;
+}
+
+bool
+light_controller_links_withdraw(struct light_controller *c, uint64_t now_ns)
+{
+	bool left = false;
+	for (uint32_t p = 0; p < c->cfg.ports; p++) {
+		if (!c->away[p] || port_is_dark(c, p))
+			continue;
+		left = true;
+		uint32_t from = ocs_user_of(c->m, p);
+		if (LIGHT_BUG(STILL_LIT) || !light_link_down(c, p, now_ns))
+			continue;
+		if (circuit_stands(c, p))
+			(void)ocs_release(c->m, p, now_ns);
+		if (circuit_stands(c, from))
+			(void)ocs_release(c->m, from, now_ns);
+	}
+	return left;
+}
+
+bool
+light_controller_away(const struct light_controller *c, uint32_t i, struct light_away_row *row)
+{
+	for (uint32_t p = 0; p < c->cfg.ports; p++) {
+		if (!c->away[p] || i--)
+			continue;
+		*row = (struct light_away_row){p, relay_at(c, p), port_is_dark(c, p)};
+		return true;
+	}
+	return false;
+}
 
 void
 light_controller_link_heard(struct light_controller *c, uint32_t agent, const struct light_frame *f,

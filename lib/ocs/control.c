@@ -242,7 +242,8 @@ refused(struct ocs_control *c, const struct ocs_event *ev)
 	n->owner = k.owner;
 	n->err = ev->err;
 	memcpy(n->text, ev->text, sizeof n->text);
-	ocs_report(c->m, ev->in, false, ev->done_ns);
+	if (ev->err != OCS_ERR_REFUSED || ocs_refuse(c->m, ev->in, ev->done_ns) != OCS_ERR_OK)
+		ocs_report(c->m, ev->in, false, ev->done_ns);
 }
 
 static void

@@ -13,14 +13,17 @@ enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
  * may have been the port at the other end. */
 #define DARK_FIRST_NS  (2 * BASE_S_NS)
 #define DARK_DOUBLINGS 7u
-/* Circuits in a row by which nobody was found make a port dark: one may be a relay's fault. */
-#define BLIND_MAX 2u
+/* Circuits in a row by which nobody was found, or that were refused, make a port dark: one may be a
+ * relay's fault, or the other port's. */
+#define BLIND_MAX   2u
+#define REFUSED_MAX 2u
 
 struct dark {
 	uint64_t until_ns;
-	uint8_t times; /* in a row */
-	uint8_t blind; /* circuits in a row, called lit, by which nobody was found */
-	bool told;     /* ocs_port_dark(): until that says otherwise */
+	uint8_t times;	 /* in a row */
+	uint8_t blind;	 /* circuits in a row, called lit, by which nobody was found */
+	uint8_t refused; /* circuits in a row */
+	bool told;	 /* ocs_port_dark(): until that says otherwise */
 };
 
 struct ocs_matrix {
@@ -242,9 +245,36 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 		return OCS_ERR_OK;
 	}
 	m->count.set_up++;
+	m->dark_in[in].refused = m->dark_out[c->out].refused = 0;
 	enter_matrix(c, c->release ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
 	c->release = false;
 	return OCS_ERR_OK;
+}
+
+static void
+refuse_port(struct dark *d, uint64_t now_ns)
+{
+	if (d->refused < REFUSED_MAX)
+		d->refused++;
+	if (d->refused == REFUSED_MAX)
+		darken(d, now_ns);
+}
+
+int
+ocs_refuse(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
+{
+	if (in >= m->ports || m->circuit[in].state != OCS_ORDERED)
+		return OCS_ERR_UNKNOWN;
+	refuse_port(&m->dark_in[in], now_ns);
+	refuse_port(&m->dark_out[m->circuit[in].out], now_ns);
+	return ocs_report(m, in, false, now_ns);
+}
+
+bool
+ocs_port_usable(const struct ocs_matrix *m, uint32_t port, uint64_t now_ns)
+{
+	return port < m->ports && !is_dark(&m->dark_in[port], now_ns) &&
+	       !is_dark(&m->dark_out[port], now_ns);
 }
 
 int
@@ -386,7 +416,7 @@ ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark)
 		return OCS_ERR_INVAL;
 	struct dark *d = &(ingress ? m->dark_in : m->dark_out)[port];
 	brighten(d);
-	d->blind = 0;
+	d->blind = d->refused = 0;
 	d->told = dark;
 	return OCS_ERR_OK;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/door/client, lib/mpi, lib/ft,
- * lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant that it is known to
- * break, within a few seeds; and every invariant must be broken by one of them.  An invariant that
- * nothing can break checks nothing. */
+ * lib/light, lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant that it
+ * is known to break, within a few seeds; and every invariant must be broken by one of them.  An
+ * invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/door/client/canary.h"
 #include "lib/ft/canary.h"
+#include "lib/light/canary.h"
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
 #include "lib/quorum/canary.h"
@@ -58,6 +59,7 @@ static const struct plan {
 	enum quorum_bug quorum;
 	enum spx_bug spx;
 	enum door_bug door;
+	enum light_bug light;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -263,6 +265,14 @@ static const struct plan {
 	P(DEATH_STAYS, B(TOLD) | B(COMPLETE)),
 	P(DEATH_KEPT, B(EMPTY)),
 #undef P
+#define P(id, breaks_)                                                                       \
+	{                                                                                    \
+		.light = LIGHT_BUG_##id, .name = #id, .run = light_run, .scenario = "light", \
+		.breaks = breaks_                                                            \
+	}
+	P(STILL_LIT, B(DARK)),
+	P(UNSHARED, B(DARK)),
+#undef P
 	{.relayset = RELAYSET_BUG_HUSHED,
 	 .name = "HUSHED",
 	 .run = survive_run,
@@ -317,6 +327,12 @@ static const char *const ft_whats[] = {"",
 #undef X
 };
 
+static const char *const light_whats[] = {"",
+#define X(id, what) what,
+					  LIGHT_BUGS(X)
+#undef X
+};
+
 static const char *const sp_whats[] = {"",
 #define X(id, what) what,
 				       SP_BUGS(X)
@@ -345,6 +361,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		relayset_canary = p->relayset;
 		relay_canary = p->relay;
 		door_canary = p->door;
+		light_canary = p->light;
 		ft_canary = p->ft;
 		sp_canary = p->sp;
 		quorum_canary = p->quorum;
@@ -364,7 +381,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 {
 	uint32_t others = 0, seeds = SEEDS;
 
-	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx)
+	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx || p->light)
 		seeds = SEEDS_JOBS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
@@ -382,6 +399,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	       p->name,
 	       p->spx	     ? spx_whats[p->spx]
 	       : p->door     ? door_whats[p->door]
+	       : p->light    ? light_whats[p->light]
 	       : p->sp	     ? sp_whats[p->sp]
 	       : p->quorum   ? quorum_whats[p->quorum]
 	       : p->ft	     ? ft_whats[p->ft]

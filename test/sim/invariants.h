@@ -49,6 +49,8 @@
 	  "that is over for longer than a lease")                                                  \
 	X(PROMPT, "prompt", "doors: first byte in 2 round trips of the WAN; a new stage: in 1 s")  \
 	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own")  \
+	X(DARK, "dark",                                                                            \
+	  "no more links are lit than there are wavelengths, and none over a withdrawn port")      \
 	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")          \
 	/* often */                                                                                \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")         \

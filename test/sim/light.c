@@ -5,8 +5,10 @@
  * no circuit is left behind, nobody else's is touched; and where nothing goes wrong nobody
  * loses patience, and no circuit is taken from under a message.  In some worlds fibres are patched
  * wrongly: the switch calls circuits done by which relays do not find each other, and where
- * nothing else goes wrong those ports are soon left alone. */
+ * nothing else goes wrong those ports are soon left alone.  In some somebody works at the ports,
+ * and in some wavelengths are scarcer than ports: no light is where it must not be. */
 #include "light.h"
+#include "invariants.h"
 #include "scenario.h"
 
 #include <stdio.h>
@@ -67,6 +69,8 @@ job_init(struct light_world *w, uint32_t n)
 						 .tell = tell,
 						 .user = &j->proc[i]};
 		j->cluster[i] = (uint32_t)base_prng_below(r, w->clusters);
+		if (w->apart)
+			j->cluster[i] = j->cluster[i] / 2 * 2 % (w->clusters - 1) + n;
 		j->proc[i] = (struct lw_proc){j, i};
 		j->client[i] = light_client_new(malloc(light_client_footprint(&conf)), &conf);
 	}
@@ -381,6 +385,37 @@ tries_no_more(const struct light_world *w, uint32_t port)
 	return w->missed[port] <= tries;
 }
 
+static bool
+lit_over(const struct light_world *w, uint32_t p)
+{
+	uint32_t from = w->sw.in_of[p];
+	return (w->sw.out_of[p] != OCS_NO_PORT && w->sw.mine[p]) ||
+	       (from != OCS_NO_PORT && w->sw.mine[from]);
+}
+
+/* More than the wavelengths allow, or over a port that somebody works at. */
+static const char *
+too_much_light(const struct light_world *w)
+{
+	uint32_t all = 0, in[2] = {0};
+	for (uint32_t p = 0; p < LW_CLUSTERS * LW_PORTS; p++) {
+		uint32_t to = w->sw.out_of[p];
+		if (w->calm && w->away[p] && w->controller && lit_over(w, p) &&
+		    w->now_ns - w->away_ns[p] > (w->sw.max_batch < 8 ? 1000 : 100) * LW_MS)
+			return "a port that is withdrawn is lit";
+		if (to == OCS_NO_PORT || !w->sw.mine[p] || to >= LW_CLUSTERS * LW_PORTS ||
+		    (w->sw.out_of[to] == p && p > to))
+			continue;
+		all++;
+		for (uint32_t g = 0; g < w->groups; g++)
+			in[g] += w->group_of[p] == g || w->group_of[to] == g;
+	}
+	bool ok = !w->lit_max || all <= w->lit_max;
+	for (uint32_t g = 0; g < w->groups; g++)
+		ok = ok && in[g] <= w->waves[g];
+	return ok ? NULL : "more is lit than there are wavelengths";
+}
+
 /* What must hold at any time, and what must when all is over. */
 static bool
 holds(struct light_world *w, bool end)
@@ -390,6 +425,11 @@ holds(struct light_world *w, bool end)
 		why = light_controller_check(w->controller);
 	if (!why && w->controller)
 		why = ocs_check(ocs_control_matrix(w->control));
+	const char *lit = why ? NULL : too_much_light(w);
+	if (lit) {
+		why = lit;
+		w->broken = INV_DARK;
+	}
 	for (uint32_t p = 0; end && p < OSW_PORTS && !why; p++)
 		if (w->sw.mine[p])
 			why = "a circuit is left on the switch";
@@ -444,18 +484,19 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 			free(w->job[i].client[r]);
 	}
 	o->ok = ok;
+	o->broken = w->broken;
 	o->events = w->moved;
 	o->virtual_ns = w->now_ns;
 	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + planned);
 	snprintf(o->why, sizeof o->why, "%s", w->why);
 	snprintf(o->note, sizeof o->note,
 		 "%llu messages, %llu by light, %llu again, %llu without GO, %llu calls planned; "
-		 "%llu sessions lost, %llu relays died, %llu restarts%s",
+		 "%llu sessions lost, %llu relays died, %llu restarts, %llu ports withdrawn%s",
 		 (unsigned long long)w->moved, (unsigned long long)w->light,
 		 (unsigned long long)w->again, (unsigned long long)w->without_go,
 		 (unsigned long long)planned, (unsigned long long)w->sessions_lost,
 		 (unsigned long long)w->deaths, (unsigned long long)w->restarts,
-		 w->calm ? ", calm" : "");
+		 (unsigned long long)w->withdrawn, w->calm ? ", calm" : "");
 	if (verbose)
 		puts(o->note);
 	lw_world_fini(w);

@@ -102,6 +102,16 @@ struct light_world {
 	bool verbose;
 	bool calm; /* no faults: then nobody's patience ends */
 	uint64_t session_ms, death_ms, restart_ms;
+	/* Maintenance: ports that the controller was told are withdrawn, and since when. */
+	struct base_prng hands;
+	uint64_t hands_ms;
+	bool away[OSW_PORTS];
+	uint64_t away_ns[OSW_PORTS];
+	/* Wavelengths: 0 or no groups: as many as ports. */
+	bool apart; /* the two jobs have no cluster in common: they share light, and no port */
+	uint32_t lit_max, groups, group_of[OSW_PORTS], waves[2];
+	uint8_t broken; /* enum invariant */
+	uint64_t withdrawn;
 	uint64_t moved, light, packets, again, without_go, cut;
 	uint64_t deaths, restarts, sessions_lost, planned;
 	char why[300];

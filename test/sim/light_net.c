@@ -296,7 +296,12 @@ controller_begin(struct light_world *w)
 		.costs = {1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-6, 1e-9},
 		.ops = &controller_ops,
 		.user = w,
-		.control = w->control};
+		.control = w->control,
+		.lit_max = w->lit_max,
+		.groups = w->groups,
+		.group_of = w->group_of,
+		.waves = w->waves};
+	memset(w->away, 0, sizeof w->away); /* a new one knows of none */
 	w->controller = light_controller_new(malloc(light_controller_footprint(&cfg)), &cfg);
 }
 
@@ -434,6 +439,53 @@ patch(struct light_world *w, uint64_t seed)
 	}
 }
 
+/* In half of the worlds wavelengths are scarcer than ports; all ports of a cluster are in one
+ * group. */
+static void
+limit_light(struct light_world *w, uint64_t seed)
+{
+	struct base_prng r = base_prng_seed(seed ^ 0x3a5e);
+	if (base_prng_below(&r, 2))
+		return;
+	w->apart = w->clusters >= 4 && base_prng_below(&r, 2);
+	w->lit_max = (uint32_t)base_prng_below(&r, 5);
+	w->groups = (uint32_t)base_prng_below(&r, 3);
+	for (uint32_t i = 0; i < LW_CLUSTERS; i++) {
+		uint32_t g = (uint32_t)base_prng_below(&r, w->groups + 1);
+		for (uint32_t s = 0; s < LW_PORTS; s++)
+			w->group_of[lw_port(i, s)] = g;
+	}
+	for (uint32_t p = LW_CLUSTERS * LW_PORTS; p < OSW_PORTS; p++)
+		w->group_of[p] = w->groups;
+	for (uint32_t g = 0; g < w->groups; g++)
+		w->waves[g] = 1 + (uint32_t)base_prng_below(&r, 3);
+}
+
+/* Somebody works at the ports: by the controller, which drains them first, and, where things go
+ * wrong, at the switch, which tells nobody. */
+static void
+maintain(struct light_world *w, bool heal)
+{
+	for (uint32_t p = 0; p < w->clusters * LW_PORTS && heal; p++)
+		osw_out(&w->sw, p, false);
+	if (heal || !base_prng_chance(&w->hands, w->hands_ms))
+		return;
+	uint32_t p = 0;
+	for (int tries = 0; tries < 16; tries++) { /* one that is lit, rather */
+		p = (uint32_t)base_prng_below(&w->hands, w->clusters * LW_PORTS);
+		if (w->sw.out_of[p] != OCS_NO_PORT || w->away[p])
+			break;
+	}
+	if (!w->calm && base_prng_below(&w->hands, 3) == 0) {
+		osw_out(&w->sw, p, !w->sw.out[p]);
+	} else if (w->controller) {
+		w->away[p] = !w->away[p];
+		w->away_ns[p] = w->now_ns;
+		w->withdrawn += w->away[p];
+		(void)light_controller_withdraw(w->controller, p, w->away[p], w->now_ns);
+	}
+}
+
 void
 lw_world_init(struct light_world *w, uint64_t seed)
 {
@@ -450,6 +502,10 @@ lw_world_init(struct light_world *w, uint64_t seed)
 		*f[i] = !w->calm && base_prng_below(r, 2) ? base_prng_below(r, 8000000) >> i : 0;
 	w->clusters = 2 + (uint32_t)base_prng_below(r, LW_CLUSTERS - 1);
 	patch(w, seed);
+	limit_light(w, seed);
+	w->hands = base_prng_seed(seed ^ 0x4a2d5);
+	if (w->calm || base_prng_below(&w->hands, 2))
+		w->hands_ms = base_prng_below(&w->hands, 20000000);
 	for (uint32_t i = 0; i < w->clusters; i++) {
 		struct lw_cluster *k = &w->cluster[i];
 		k->w = w;
@@ -468,6 +524,7 @@ lw_world_step(struct light_world *w, bool heal)
 		controller_begin(w);
 	else if (w->controller && !heal && base_prng_chance(&w->rng, w->restart_ms))
 		controller_dies(w);
+	maintain(w, heal);
 	for (uint32_t i = 0; i < w->clusters; i++)
 		come_and_go(&w->cluster[i], heal);
 	lw_deliver(w);

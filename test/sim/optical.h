@@ -27,6 +27,7 @@ struct osw {
 	/* the mirrors */
 	uint32_t out_of[OSW_PORTS], in_of[OSW_PORTS];
 	bool mine[OSW_PORTS], dark[OSW_PORTS];
+	bool out[OSW_PORTS];				/* of service: somebody works at it */
 	uint64_t changed[OSW_PORTS], lit_ns[OSW_PORTS]; /* by ingress */
 	/* the session */
 	bool up;
@@ -46,6 +47,8 @@ struct osw {
 void osw_init(struct osw *w, uint64_t seed);
 /* A millisecond goes by: faults, unless the world is to heal. */
 void osw_step(struct osw *w, uint64_t now_ns, bool heal);
+/* Somebody takes a port out of service, with what is lit over it, or puts it back. */
+void osw_out(struct osw *w, uint32_t port, bool out);
 /* Does light from ingress x come out at y now? */
 bool osw_passes(const struct osw *w, uint32_t x, uint32_t y, uint64_t now_ns);
 

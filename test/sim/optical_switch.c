@@ -42,6 +42,16 @@ osw_passes(const struct osw *w, uint32_t x, uint32_t y, uint64_t now_ns)
 	return w->out_of[x] == y && !w->dark[x] && !w->dark[y] && w->lit_ns[x] <= now_ns;
 }
 
+void
+osw_out(struct osw *w, uint32_t port, bool out)
+{
+	w->out[port] = out;
+	if (out && w->out_of[port] != OCS_NO_PORT)
+		unset(w, port);
+	if (out && w->in_of[port] != OCS_NO_PORT)
+		unset(w, w->in_of[port]);
+}
+
 static void
 remove_one(struct osw *w, const struct ocs_circuit *c)
 {
@@ -60,6 +70,8 @@ add_one(struct osw *w, const struct ocs_circuit *c, uint64_t now_ns)
 		return w->mine[c->in] ? OCS_ERR_OK : OCS_ERR_BUSY;
 	if (w->out_of[c->in] != OCS_NO_PORT || w->in_of[c->out] != OCS_NO_PORT)
 		return OCS_ERR_BUSY;
+	if (w->out[c->in] || w->out[c->out])
+		return OCS_ERR_REFUSED;
 	if (base_prng_chance(&w->rng, w->faults.refuse))
 		return OCS_ERR_REFUSED;
 	if (base_prng_chance(&w->rng, w->faults.busy))

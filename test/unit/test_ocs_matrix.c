@@ -397,6 +397,47 @@ test_random_against_switch(void **state)
 	}
 }
 
+/* Refused twice in a row, whoever is at the other end: left alone for a while, longer each time. */
+static void
+test_refused_ports(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	uint64_t now = 1000000;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t out = i == 0 ? 4 : 5; /* port 0 is the one */
+		assert_int_equal(ocs_port_usable(m, 0, now), true);
+		assert_int_equal(ocs_request(m, 0, out, 1, now), OCS_ERR_OK);
+		batch(m, now);
+		assert_int_equal(ocs_refuse(m, 0, now), OCS_ERR_OK);
+		assert_int_equal(ocs_at(m, 0).state, OCS_FREE);
+		if (i == 0)
+			continue;
+		assert_false(ocs_port_usable(m, 0, now));
+		assert_int_equal(ocs_request(m, 0, 6, 1, now), OCS_ERR_DARK);
+		assert_true(ocs_port_usable(m, 4, now));
+		now += 2000000000ull << (i - 1);
+	}
+	/* One that is set ends that: the next refusal is the first. */
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(ocs_request(m, 0, 6, 1, now), OCS_ERR_OK);
+		batch(m, now);
+		if (i == 0) {
+			assert_int_equal(ocs_report(m, 0, true, now), OCS_ERR_OK);
+			assert_int_equal(ocs_light(m, 0, true, now), OCS_ERR_OK);
+			assert_int_equal(ocs_release(m, 0, now), OCS_ERR_OK);
+			batch(m, now);
+			assert_int_equal(ocs_report(m, 0, true, now), OCS_ERR_OK);
+		} else {
+			assert_int_equal(ocs_refuse(m, 0, now), OCS_ERR_OK);
+		}
+	}
+	assert_true(ocs_port_usable(m, 0, now));
+	assert_int_equal(ocs_refuse(m, 0, now), OCS_ERR_UNKNOWN);
+	assert_false(ocs_port_usable(m, PORTS, now));
+	free(m);
+}
+
 int
 main(void)
 {
@@ -407,6 +448,7 @@ main(void)
 		cmocka_unit_test(test_no_light),
 		cmocka_unit_test(test_dark_ports_are_tried_again),
 		cmocka_unit_test(test_blind_ports),
+		cmocka_unit_test(test_refused_ports),
 		cmocka_unit_test(test_reconcile),
 		cmocka_unit_test(test_dark_is_not_taken_back),
 		cmocka_unit_test(test_release_outlives_a_read_back),

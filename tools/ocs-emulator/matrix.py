@@ -24,6 +24,8 @@ class Matrix:
         self.busy_once = set(args.busy_once)
         self.hook = args.hook
         self.state_file = args.state
+        self.out_file = args.out
+        self.out = set()  # of service
         self.out_of = {}
         self.lit = {}  # ingress -> "settling", "steady", "fault"
         self.counts = {"added": 0, "removed": 0, "refused": 0}
@@ -58,7 +60,7 @@ class Matrix:
         if (i, o) in self.busy_once:
             self.busy_once.discard((i, o))
             raise Refused("later")
-        if (i, o) in self.refuse:
+        if (i, o) in self.refuse or i in self.out or o in self.out:
             self.counts["refused"] += 1
             raise Refused("fault")
         if i in self.out_of or self.user_of(o) is not None:
@@ -91,6 +93,17 @@ class Matrix:
         self.counts["removed"] += 1
         self.save()
         await self.tell("dark", i, o)
+
+    async def maintain(self):
+        """Somebody works at the ports that the file names: what is lit over them is gone, and who
+        drives the switch is not told."""
+        self.out = set()
+        if self.out_file and os.path.exists(self.out_file):
+            with open(self.out_file, encoding="ascii") as f:
+                self.out = {int(p) for p in f.read().split()}
+        for i, o in list(self.out_of.items()):
+            if (i in self.out or o in self.out) and i in self.out_of:
+                await self.remove(i)
 
     def power(self, ingress, port):
         """dBm at a port: light comes in everywhere, goes out where it is steady."""

@@ -155,6 +155,7 @@ class Calient(Agent):
             return []
         if m.out_of.get(i) != o:
             raise Deny("SRAC", "Invalid Connection")
+        self.active &= set(m.out_of)  # what went by itself
         if code == "ACT-CRS":
             if i in self.active:
                 raise Deny("SROU", "active already")

@@ -60,6 +60,48 @@ circuits_table(const json_t *v, const char *key, const char *none, const struct 
 		printf("no %s\n", none);
 }
 
+/* Of a port: "dark", "draining", or "in service". */
+static void
+port_state(struct ctl *c, uint32_t port, char state[16])
+{
+	json_t *v = ask(c, "circuits", NULL), *row;
+	size_t i;
+	snprintf(state, 16, "in service");
+	json_array_foreach(json_object_get(v, "withdrawn"), i, row)
+	{
+		if (int_of(row, "port") == port)
+			snprintf(state, 16, "%s", json_string_value(json_object_get(row, "state")));
+	}
+	json_decref(v);
+}
+
+#define PORT_POLL_S 0.05
+#define PORT_POLLS  200
+
+/* Withdrawn: when it comes back nothing is lit over the port any more. */
+static int
+steer_port(struct ctl *c, const struct options *o)
+{
+	char state[16];
+	bool away = strcmp(o->arg[0], "withdraw") == 0;
+	if ((!away && strcmp(o->arg[0], "restore")) || o->nargs != 2)
+		ctl_die(CTL_USAGE, "circuits, circuits withdraw PORT, or circuits restore PORT");
+	uint32_t port = number_of(o->arg[1], "PORT", 0, 4095);
+	json_decref(ask(c, away ? "port_withdraw" : "port_restore",
+			json_pack("{s:i}", "port", (int)port)));
+	port_state(c, port, state);
+	for (int polls = 0; polls < PORT_POLLS && !interrupted && !strcmp(state, "draining");
+	     polls++) {
+		wait_s(PORT_POLL_S);
+		port_state(c, port, state);
+	}
+	if (o->json)
+		printf("{ \"port\": %u, \"state\": \"%s\" }\n", port, state);
+	else
+		printf("port %u of the switch: %s\n", port, state);
+	return strcmp(state, "draining") ? CTL_OK : CTL_REFUSED;
+}
+
 int
 cmd_circuits(struct ctl *c, const struct options *o)
 {
@@ -84,6 +126,10 @@ cmd_circuits(struct ctl *c, const struct options *o)
 					       {"p99_us", NULL},
 					       {"count", NULL},
 					       {NULL, NULL}};
+	static const struct column away[] = {
+		{"port", NULL}, {"relay", NULL}, {"state", NULL}, {NULL, NULL}};
+	if (o->nargs)
+		return steer_port(c, o);
 	if (o->log)
 		return show_log(c, o);
 	json_t *v = ask(c, "circuits", NULL);
@@ -97,6 +143,7 @@ cmd_circuits(struct ctl *c, const struct options *o)
 		circuits_table(v, "links", "links", links);
 		circuits_table(v, "jobs", "jobs", jobs);
 		circuits_table(v, "relays", "relays", relays);
+		circuits_table(v, "withdrawn", "ports withdrawn", away);
 		circuits_table(v, "gammas", "set-up times learnt", gammas);
 	}
 	circuits_table(v, "slots", "light ports", slots);

@@ -55,7 +55,7 @@ _relayctl()
 		drops) words='-d --all --json' ;;
 		top) words='-d -n --once --no-lanes --json' ;;
 		lanes) words='-d -n --job --json' ;;
-		circuits) words='--log --json' ;;
+		circuits) words='withdraw restore --log --json' ;;
 		advise) words='-d -n --json' ;;
 		reload) words='--check --json' ;;
 		drain) words='--wait -d --json' ;;

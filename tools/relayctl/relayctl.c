@@ -59,10 +59,10 @@ static const struct command {
 	{"light", "SLOT up PEER ADDRESS | SLOT down",
 	 "a circuit of a light port was set, or is to go: open or drain its light path", cmd_light,
 	 "", 2, 4},
-	{"circuits", "[--log]",
+	{"circuits", "[--log] | withdraw PORT | restore PORT",
 	 "who is lit for whom, calls, hits, misses; --log: what happened, of the circuit "
-	 "controller",
-	 cmd_circuits, "G", 0, 0},
+	 "controller; withdraw: until it is dark",
+	 cmd_circuits, "G", 0, 2},
 	{"capture",
 	 "-w FILE [-n FRAMES] [-d S] [--leg private|global] [--dir in|out] [--peer IP[:PORT]] "
 	 "[--path N [--worker N]] [--job JOB] [--src RANK] [--dst RANK] [--snaplen BYTES] "

@@ -63,7 +63,7 @@ testbed_emulator() {
 	fi
 	testbed_spawn ocs emulator python3 -B tools/ocs-emulator/ocs-emulator --dialect "$LIGHT_PROTOCOL" \
 		--listen "$TB_OCS_AT:3082" --ports $((LIGHT_PORTS * $(_tb_clusters))) --switch-ms "$LIGHT_EXTRA_MS" \
-		--state "$TB_DIR/ovs/circuits" --hook "$TB_DIR/ovs/hook" &&
+		--state "$TB_DIR/ovs/circuits" --out "$TB_DIR/ovs/out" --hook "$TB_DIR/ovs/hook" &&
 		testbed_wait 10 "ocs-emulator ($TB_LOG/emulator.log)" grep -q ready "$TB_LOG/emulator.log"
 }
 
@@ -104,6 +104,11 @@ _tb_ovs() {
 		_tb_vsctl add-br sw -- set bridge sw datapath_type=netdev protocols=OpenFlow13,OpenFlow14 \
 			-- set-fail-mode sw secure \
 			-- set-controller sw "ptcp:6653:$TB_OCS_AT" -- set controller sw connection_mode=out-of-band
+}
+
+# Ports of an ocs-emulator that somebody works at: circuits over them are gone, none is set.
+testbed_switch_out() { # PORT...
+	echo "$*" >"$TB_DIR/ovs/out" && kill -HUP "$(cat "$TB_DIR/pid-emulator")"
 }
 
 # The legs of one front end, from port $2 of the switch on.

@@ -186,6 +186,11 @@ say_state(const struct light_event *e)
 		rd_log(RD_LOG_WARNING, "light: circuit %u to %u refused: %s", e->x, e->y,
 		       e->text ? e->text : "");
 		break;
+	case LIGHT_EVENT_WITHDRAWN:
+	case LIGHT_EVENT_RESTORED:
+		rd_log(RD_LOG_INFO, "light: port %u of the switch is %s", e->x,
+		       light_event_name(e->kind));
+		break;
 	case LIGHT_EVENT_FAILED:
 		rd_log(RD_LOG_INFO, "light: %s and %s do not find each other over ports %u and %u",
 		       rd_ipv4_text(e->a.ipv4, a), rd_ipv4_text(e->b.ipv4, b), e->x, e->y);

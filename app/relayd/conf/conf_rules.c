@@ -170,7 +170,7 @@ rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port)
 
 /* Groups of wavelengths; a relay whose ports are in several gets no light. */
 static void
-check_groups(struct rules *r)
+check_lit_groups(struct rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	struct rd_lit_groups g;
@@ -207,7 +207,7 @@ check_switch(struct rules *r)
 		FAULT(r, "/optical/switch/own",
 		      "\"%.60s\" is not a list of ports below %u, as \"0-7,12\"", c->optical.sw.own,
 		      c->optical.sw.ports);
-	check_groups(r);
+	check_lit_groups(r);
 	if (!*c->optical.controller)
 		strlcpy(c->optical.controller, c->optical.listen, sizeof c->optical.controller);
 }

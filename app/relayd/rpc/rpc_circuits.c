@@ -113,6 +113,21 @@ agents(const struct light_controller *k)
 }
 
 static json_t *
+put_away(const struct light_controller *k)
+{
+	json_t *rows = json_array();
+	struct light_away_row a;
+	for (uint32_t i = 0; light_controller_away(k, i, &a); i++) {
+		json_t *o = json_object();
+		put(o, "port", a.port);
+		put_addr(o, "relay", a.relay);
+		json_object_set_new(o, "state", json_string(a.dark ? "dark" : "draining"));
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static json_t *
 gammas(const struct ocs_gamma *g)
 {
 	json_t *rows = json_array();
@@ -165,6 +180,7 @@ put_controller(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 	json_object_set_new(v, "links", links(l->controller, now_ns));
 	json_object_set_new(v, "jobs", put_circuit_jobs(l->controller));
 	json_object_set_new(v, "relays", agents(l->controller));
+	json_object_set_new(v, "withdrawn", put_away(l->controller));
 }
 
 static json_t *
@@ -214,12 +230,34 @@ rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	rd_rpc_result(&c->conn, v);
 }
 
+void
+rd_rpc_circuit_port(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+{
+	struct rd_light_view l;
+	uint32_t port = call->number[0];
+	bool away = call->method->id == RD_M_PORT_WITHDRAW;
+	if (!rd_light_view(c->server->env.light, &l) || !l.controller) {
+		rd_rpc_error(&c->conn, RD_RPC_STATE,
+			     "this relay drives no switch (optical.switch)");
+		return;
+	}
+	if (!light_controller_withdraw(l.controller, port, away, c->server->env.loop->now_ns)) {
+		rd_rpc_error(&c->conn, RD_RPC_NOT_FOUND, "the switch has %u ports",
+			     c->server->env.conf->optical.sw.ports);
+		return;
+	}
+	json_t *v = json_object();
+	put(v, "port", port);
+	json_object_set_new(v, "withdrawn", json_boolean(away));
+	rd_rpc_result(&c->conn, v);
+}
+
 /* ---- what happened ---- */
 
 static bool
 about_ports(enum light_event_kind k)
 {
-	return k >= LIGHT_EVENT_LIT && k <= LIGHT_EVENT_FAILED;
+	return k >= LIGHT_EVENT_LIT && k <= LIGHT_EVENT_RESTORED;
 }
 
 static json_t *

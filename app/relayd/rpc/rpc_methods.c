@@ -155,6 +155,14 @@ static const struct rd_rpc_param light_params[] = {
 			   .help = "address of its light port, or address:port"},
 };
 
+static const struct rd_rpc_param switch_port_params[] = {
+	{.name = "port",
+	 .type = RD_RPC_UINT,
+	 .max = RD_SWITCH_PORTS_MAX - 1,
+	 .required = true,
+	 .help = "port of the switch, as switch_port of optical.ports"},
+};
+
 static const struct rd_rpc_param log_params[] = {
 	[RD_P_AFTER] = {.name = "after",
 			.type = RD_RPC_UINT,
@@ -348,6 +356,16 @@ static const struct rd_rpc_method methods[] = {
 	{.name = "circuits",
 	 CALLS(rd_rpc_circuits),
 	 .help = "who is lit for whom, calls that are planned, hits, misses, set-up times"},
+	{.name = "port_withdraw",
+	 PARAMS(switch_port_params),
+	 .id = RD_M_PORT_WITHDRAW,
+	 CALLS(rd_rpc_circuit_port),
+	 .help = "somebody is to work at a port of the switch: drain it and plan without it"},
+	{.name = "port_restore",
+	 PARAMS(switch_port_params),
+	 .id = RD_M_PORT_RESTORE,
+	 CALLS(rd_rpc_circuit_port),
+	 .help = "it is back: use it again, from the next call on"},
 	{.name = "circuit_log",
 	 PARAMS(log_params),
 	 CALLS(rd_rpc_circuit_log),

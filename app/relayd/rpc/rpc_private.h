@@ -23,6 +23,8 @@ enum rd_rpc_id {
 	RD_M_POLICY,
 	RD_M_LIGHT_UP,
 	RD_M_LIGHT_DOWN,
+	RD_M_PORT_WITHDRAW,
+	RD_M_PORT_RESTORE,
 };
 
 struct rd_rpc_client {
@@ -99,6 +101,7 @@ void rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 json_t *rd_rpc_lights(const struct rd_rpc_env *env, const struct rd_snapshot *s);
 /* rpc_circuits.c */
 void rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+void rd_rpc_circuit_port(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 /* Order of the parameters in their calls. */
 enum { RD_P_SLOT, RD_P_LPEER, RD_P_LADDRESS };

@@ -80,6 +80,9 @@ struct circ_slots {
 void circ_slots_clear(struct circ_slots *s);
 /* A circuit is gone, whoever took it away. */
 void circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot);
+/* What is lit at one slot of a node is at the other then, and the other way round: their ports have
+ * changed places. */
+void circ_slots_swap(struct circ_slots *s, uint32_t node, uint32_t x, uint32_t y);
 /* Limits are pools of places: pool 0 is all of the switch, pool 1 + g group g.  The i-th pool,
  * i < CIRC_POOLS, that a circuit between a and b counts under, or CIRC_NONE. */
 uint32_t circ_slots_pool(const struct circ_slots *s, uint32_t a, uint32_t b, uint32_t i);

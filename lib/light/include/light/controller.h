@@ -43,9 +43,11 @@ enum light_event_kind {
 	LIGHT_EVENT_LIT, /* x -> y: circuit, from_ns: ordered */
 	LIGHT_EVENT_GONE,
 	LIGHT_EVENT_REFUSED,
-	LIGHT_EVENT_UP,	     /* x - y: both ends have found each other; from_ns: told to look */
-	LIGHT_EVENT_DOWN,    /* x - y: to be let go; from_ns: up since */
-	LIGHT_EVENT_FAILED,  /* x - y: the ends do not, or no longer, find each other */
+	LIGHT_EVENT_UP,	       /* x - y: both ends have found each other; from_ns: told to look */
+	LIGHT_EVENT_DOWN,      /* x - y: to be let go; from_ns: up since */
+	LIGHT_EVENT_FAILED,    /* x - y: the ends do not, or no longer, find each other */
+	LIGHT_EVENT_WITHDRAWN, /* x: a port, a: its relay */
+	LIGHT_EVENT_RESTORED,
 	LIGHT_EVENT_CALL,    /* a call is planned: mode, messages, set-ups */
 	LIGHT_EVENT_OVER,    /* it is over; from_ns: planned */
 	LIGHT_EVENT_PACKETS, /* a call goes by packets: text says why */
@@ -126,6 +128,20 @@ bool light_controller_heard(struct light_controller *c, uint32_t agent, const st
 void light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns);
 void light_controller_turn(struct light_controller *c, uint64_t now_ns);
 uint64_t light_controller_expiry_ns(const struct light_controller *c);
+
+/* Maintenance: nothing is planned over this port of the switch any more, what is lit over it is
+ * drained and goes, in mid-call, too; with away false it is as any other again, from the next call
+ * on.  It holds until then, or the controller's end.  False: the switch has no such port. */
+bool light_controller_withdraw(struct light_controller *c, uint32_t port, bool away,
+			       uint64_t now_ns);
+struct light_away_row {
+	uint32_t port;
+	struct light_addr relay; /* that is wired to it, or none */
+	bool dark;		 /* nothing is lit over it any more */
+};
+/* The i-th port that is withdrawn; false: there is none. */
+bool light_controller_away(const struct light_controller *c, uint32_t i,
+			   struct light_away_row *row);
 
 const struct light_controller_counters *light_controller_counters(const struct light_controller *c);
 /* Jobs that have calls under way or hold ports: 0 when all is quiet. */

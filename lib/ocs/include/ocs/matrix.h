@@ -112,6 +112,9 @@ struct ocs_batch {
 bool ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uint64_t now_ns);
 /* The driver's answer for one circuit of a batch. */
 int ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns);
+/* Its answer is no, and asking again will not help.  Twice in a row of one port, and it is dark as
+ * below: somebody may have taken it out of service.  A circuit that is set ends that. */
+int ocs_refuse(struct ocs_matrix *m, uint32_t in, uint64_t now_ns);
 /* Light confirmed (or, lit = false, lost: the circuit is removed and set up
  * once more; the second time in a row its ports are marked dark and DARK is
  * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... 256 s; light
@@ -133,6 +136,8 @@ void ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_
 /* Operator or power check: no light can pass this port until the same says that it can.  One that
  * was found dark may then be tried at once. */
 int ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark);
+/* Neither side of it is dark now. */
+bool ocs_port_usable(const struct ocs_matrix *m, uint32_t port, uint64_t now_ns);
 
 /* The circuit at an ingress port; state FREE if none. */
 struct ocs_circuit ocs_at(const struct ocs_matrix *m, uint32_t in);
