@@ -34,7 +34,7 @@ rows() {
 		done
 		case $seen in *" $program$left/"*) continue ;; esac
 		# Open MPI's mpirun does not start programs over two nodes here: mpi-connect has these.
-		case $program in dyn | fortran_dyn | spawns) continue ;; esac
+		case $program in dyn | fortran_dyn) continue ;; esac
 		seen+="$program$left/ "
 		echo "$program $limit$left"
 	done <test/mpi/rows
