@@ -127,6 +127,9 @@ send_fault(struct suci_udp *u, int err)
 		u->errors_queued = true;
 		return SEND_RETRY;
 	default:
+		/* It may have been that of an earlier datagram, too, as EHOSTUNREACH is.  Its
+		 * report stays in the queue, and poll() returns at once until it is read. */
+		u->errors_queued = true;
 		return SEND_SKIP;
 	}
 }
