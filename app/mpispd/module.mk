@@ -3,7 +3,7 @@
 # fuzzers link alone.
 include app/mpispd/conf/module.mk app/mpispd/wire/module.mk
 
-$(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c,spdconf spdwire spclient spxagreed sp quorum spx rdctl datagram tunefile sucaead sucudp doorclient relayproto door suci tune process base,jansson libbsd-overlay)
+$(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c,spdconf spdwire spclient spxagreed sp quorum spx rdctl datagram tunefile sucaead sucudp doorclient relayproto door suci tune process base,jansson libbsd-overlay,-lpthread)
 
 .PHONY: install-mpispd
 INSTALL_TARGETS += install-mpispd

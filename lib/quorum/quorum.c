@@ -400,6 +400,16 @@ quorum_is_down(const struct quorum *q)
 	return q->down || raft_state((struct raft *)(uintptr_t)&q->raft) == RAFT_UNAVAILABLE;
 }
 
+void
+quorum_fail(struct quorum *q)
+{
+	if (q->down)
+		return;
+	q->count.write_failures++;
+	q->down = true;
+	review_lead(q);
+}
+
 const struct quorum_counts *
 quorum_counters(const struct quorum *q)
 {

@@ -23,6 +23,7 @@
 	X(UNFILLED, "a spare that was used is not made up for")              \
 	X(REASSIGNED, "roles that have a pool are given another one")        \
 	X(IMPATIENT, "a new master counts silence of before its election")   \
+	X(EAGER, "frames leave before what they promise is on the disk")     \
 	X(LOST_DEATH, "a unit reports a death once only")
 
 enum sp_bug {

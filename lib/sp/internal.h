@@ -7,6 +7,7 @@
  *   unit.c      unit master: beats, lease, own processes
  *   fill.c      spares in place of those that were used
  *   master.c    cluster master: silence, what changes next
+ *   hold.c      frames that wait for the disk
  *   node.c      the daemon as one object */
 #ifndef SP_INTERNAL_H
 #define SP_INTERNAL_H
@@ -163,6 +164,18 @@ struct sp_kept {
 	uint8_t bytes[SP_CHANGE_KEPT];
 };
 
+/* Frames that promise what is not durable yet, each behind a head. */
+struct sp_held {
+	uint32_t to, len;
+	uint64_t after; /* the writes that it waits for */
+};
+
+struct sp_hold {
+	uint64_t begun, done; /* writes */
+	uint8_t *bytes;
+	size_t len, room;
+};
+
 struct sp_node {
 	struct sp_node_conf conf;
 	struct sp_node_ops ops;
@@ -175,6 +188,7 @@ struct sp_node {
 	struct sp_master master;
 	uint8_t *frame;
 	size_t frame_room;
+	struct sp_hold hold;
 	bool disk_told;
 	/* What lib/quorum said while it was on the stack. */
 	uint32_t applied, refused, resolved;
@@ -182,8 +196,15 @@ struct sp_node {
 	struct sp_node_counts count;
 };
 
-/* node.c */
+/* hold.c: a frame leaves, at once or when the disk has what it promises. */
+void sp_post(struct sp_node *n, uint32_t to, const void *frame, size_t len);
+/* The oldest write is durable. */
+void sp_hold_release(struct sp_node *n);
+void sp_hold_forget(struct sp_node *n);
+
+/* node.c: n->frame, as sp_post(); a beat leaves at once. */
 void sp_send(struct sp_node *n, uint32_t to, size_t len);
+void sp_send_beat(struct sp_node *n, uint32_t to, size_t len);
 void sp_tell(struct sp_node *n, enum sp_event_kind kind, uint32_t a, uint32_t b);
 bool sp_is_voter(const struct sp_node *n);
 

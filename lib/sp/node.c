@@ -16,6 +16,14 @@ sp_send(struct sp_node *n, uint32_t to, size_t len)
 {
 	n->count.sent++;
 	n->count.bytes_sent += len;
+	sp_post(n, to, n->frame, len);
+}
+
+void
+sp_send_beat(struct sp_node *n, uint32_t to, size_t len)
+{
+	n->count.sent++;
+	n->count.bytes_sent += len;
 	n->ops.send(n->user, to, n->frame, len);
 }
 
@@ -42,7 +50,7 @@ mail_voter(void *user, uint32_t to, const void *frame, size_t len)
 
 	n->count.sent++;
 	n->count.bytes_sent += len;
-	n->ops.send(n->user, to, frame, len);
+	sp_post(n, to, frame, len);
 }
 
 static bool
@@ -50,7 +58,9 @@ append_disk_journal(void *user, const void *bytes, size_t len)
 {
 	struct sp_node *n = user;
 
-	return n->ops.write(n->user, bytes, len);
+	bool ok = n->ops.write(n->user, bytes, len);
+	n->hold.begun += ok && n->conf.late_disk;
+	return ok;
 }
 
 static bool
@@ -58,7 +68,9 @@ replace_disk_journal(void *user, const void *bytes, size_t len)
 {
 	struct sp_node *n = user;
 
-	return n->ops.replace(n->user, bytes, len);
+	bool ok = n->ops.replace(n->user, bytes, len);
+	n->hold.begun += ok && n->conf.late_disk;
+	return ok;
 }
 
 static void
@@ -220,6 +232,8 @@ lay_out_node(const struct sp_node_conf *c, void *mem, struct sp_node *n)
 	n->master.change = base_arena_take(&a, v, sp_change_bytes(n->master.op_max));
 	n->frame_room = frame_room(l);
 	n->frame = base_arena_take(&a, 1, n->frame_room);
+	n->hold.room = voter && c->late_disk ? 4 * n->frame_room : 0;
+	n->hold.bytes = base_arena_take(&a, 1, n->hold.room);
 	return base_arena_bytes(&a);
 }
 
@@ -278,6 +292,7 @@ sp_node_vote_again(struct sp_node *n, const void *journal, size_t len, uint64_t 
 	quorum_free(n->quorum);
 	n->quorum = NULL;
 	n->disk_told = false;
+	sp_hold_forget(n);
 	n->lead_term = 0;
 	if (n->master.leads)
 		sp_master_follow(n);
@@ -287,6 +302,26 @@ sp_node_vote_again(struct sp_node *n, const void *journal, size_t len, uint64_t 
 		return false;
 	settle_quorum(n);
 	return true;
+}
+
+void
+sp_node_written(struct sp_node *n, bool ok, uint64_t now_ns)
+{
+	n->now_ns = base_max_ns(n->now_ns, now_ns);
+	BASE_ASSERT(n->hold.begun > n->hold.done);
+	if (ok) {
+		sp_hold_release(n);
+		return;
+	}
+	sp_hold_forget(n);
+	quorum_fail(n->quorum);
+	settle_quorum(n);
+}
+
+bool
+sp_node_is_durable(const struct sp_node *n)
+{
+	return n->hold.begun == n->hold.done;
 }
 
 /* --- frames and time ------------------------------------------------------- */
@@ -354,7 +389,8 @@ void
 sp_node_turn(struct sp_node *n, uint64_t now_ns)
 {
 	n->now_ns = base_max_ns(n->now_ns, now_ns);
-	if (n->quorum) {
+	/* Who waits for its disk calls no election: the others may wait for theirs. */
+	if (n->quorum && sp_node_is_durable(n)) {
 		quorum_turn(n->quorum, n->now_ns);
 		settle_quorum(n);
 	}
@@ -368,7 +404,8 @@ sp_node_expiry_ns(const struct sp_node *n)
 {
 	uint64_t at = base_min_ns(sp_unit_expiry_ns(n), sp_master_expiry_ns(n));
 
-	return n->quorum ? base_min_ns(at, quorum_expiry_ns(n->quorum)) : at;
+	return n->quorum && sp_node_is_durable(n) ? base_min_ns(at, quorum_expiry_ns(n->quorum))
+						  : at;
 }
 
 /* --- what is asked --------------------------------------------------------- */

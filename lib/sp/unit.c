@@ -298,7 +298,7 @@ beat_to(struct sp_node *n, uint32_t to)
 
 	n->count.beats++;
 	if (to != n->conf.me) {
-		sp_send(n, to, len);
+		sp_send_beat(n, to, len);
 	} else if (n->master.leads) {
 		BASE_ASSERT(sp_frame_parse(&f, n->frame, len));
 		sp_master_beat(n, to, &f);

@@ -195,6 +195,11 @@ static const struct plan {
 	P(AMNESIA, B(VIEWS)),
 	P(PROMISE, B(LEASE)),
 #undef P
+	{.sp = SP_BUG_EAGER,
+	 .name = "EAGER",
+	 .run = sp_storm_run,
+	 .scenario = "sp-storm",
+	 .breaks = B(VIEWS)},
 #define P(id, scenario_, breaks_)                                                            \
 	{                                                                                    \
 		.spx = SPX_BUG_##id, .name = #id, .run = spx_##scenario_, .scenario = "spx", \

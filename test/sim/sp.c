@@ -238,6 +238,7 @@ heal_units(struct campaign *c)
 	for (uint32_t u = 0; u < w->n; u++) {
 		w->s->link[w->egress[u]].conf.loss_ppb = 0;
 		w->daemon[u]->disk.fails = false;
+		w->daemon[u]->disk.slow_ns = base_min_ns(w->daemon[u]->disk.slow_ns, BASE_MS_NS);
 		spw_start(w->daemon[u]);
 	}
 }
@@ -291,6 +292,18 @@ draw_later(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SL
 	conf->off = UINT64_C(1) << SP_POOL_LATER | 6;
 }
 
+/* In some worlds a write takes its time, and the daemon goes on meanwhile. */
+static void
+draw_slow_disks(struct spw *w, uint64_t seed, bool storm)
+{
+	struct base_prng q = base_prng_seed(seed ^ 0xd15c);
+
+	for (uint32_t u = 0; u < w->n && w->conf.late_disk; u++)
+		w->daemon[u]->disk.slow_ns = storm    ? between(&q, 100, 4000) * 1000
+					     : u == 0 ? PICK(&q, 1, 20, 100, 400) * BASE_MS_NS
+						      : between(&q, 50, 3000) * 1000;
+}
+
 static void
 play_campaign(struct campaign *c)
 {
@@ -330,12 +343,15 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 	static uint8_t pool_of[SPW_SLOTS_MAX];
 
 	draw_later(&c, &conf, pool_of);
+	struct base_prng q = base_prng_seed(~seed);
+	conf.late_disk = coin(&q, 50);
 	l.delay_ns = PICK(&c.prng, 20000, 50000, 500000);
 	l.loss_ppb = (uint32_t)PICK(&c.prng, 0, 0, 1000000, 30000000);
 	l.dup_ppb = (uint32_t)PICK(&c.prng, 0, 10000000);
 	l.reorder_ppb = (uint32_t)PICK(&c.prng, 0, 20000000);
 	s->verbose = verbose;
 	c.w = spw_new(s, &conf, &l);
+	draw_slow_disks(c.w, seed, storm);
 	c.kinds = (uint32_t)base_prng_next(&c.prng) | 1u << PROCESS;
 	c.every_ns = PICK(&c.prng, 30, 100, 300) * BASE_MS_NS;
 	if (storm) {

@@ -31,6 +31,15 @@ struct spw_disk {
 	size_t len, room;
 	bool fails; /* the next write stores a part and fails */
 	uint32_t failures;
+	/* With late_disk: what is begun and not durable.  It is lost with the node. */
+	uint64_t slow_ns, free_ns; /* that a write takes; when the last one is over */
+	struct spw_write {
+		uint8_t *bytes;
+		size_t len;
+		bool replaces;
+	} * begun;
+	uint32_t nbegun, begun_room;
+	uint32_t generation; /* writes of one before are lost */
 };
 
 struct spw_start {

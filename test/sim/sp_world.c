@@ -60,9 +60,8 @@ store_bytes(struct spw_disk *k, const void *bytes, size_t len)
 }
 
 static bool
-write_disk(void *user, const void *bytes, size_t len)
+append_disk(struct spw_daemon *d, const void *bytes, size_t len)
 {
-	struct spw_daemon *d = user;
 	size_t part = d->disk.fails ? base_prng_below(&d->w->prng, len + 1) : len;
 
 	store_bytes(&d->disk, bytes, part);
@@ -74,10 +73,8 @@ write_disk(void *user, const void *bytes, size_t len)
 }
 
 static bool
-replace_disk(void *user, const void *bytes, size_t len)
+rewrite_disk(struct spw_daemon *d, const void *bytes, size_t len)
 {
-	struct spw_daemon *d = user;
-
 	if (d->disk.fails) { /* before or after the new one took its place */
 		d->w->disk_faults++;
 		if (coin(&d->w->prng, 50))
@@ -86,6 +83,73 @@ replace_disk(void *user, const void *bytes, size_t len)
 	d->disk.len = 0;
 	store_bytes(&d->disk, bytes, len);
 	return !d->disk.fails;
+}
+
+static void
+lose_disk_writes(struct spw_disk *k)
+{
+	for (uint32_t i = 0; i < k->nbegun; i++)
+		free(k->begun[i].bytes);
+	k->nbegun = 0;
+	k->free_ns = 0;
+	k->generation++;
+}
+
+/* A write comes to its end. */
+static void
+end_disk_write(struct sim *s, void *who, uint64_t arg)
+{
+	struct spw_daemon *d = who;
+	struct spw_disk *k = &d->disk;
+
+	(void)s;
+	if (!d->alive || arg != k->generation)
+		return;
+	struct spw_write w = k->begun[0];
+	memmove(k->begun, k->begun + 1, --k->nbegun * sizeof w);
+	bool ok = w.replaces ? rewrite_disk(d, w.bytes, w.len) : append_disk(d, w.bytes, w.len);
+	free(w.bytes);
+	if (!ok)
+		lose_disk_writes(k);
+	sp_node_written(d->node, ok, spw_local_ns(d));
+	spw_after(d);
+}
+
+static bool
+begin_disk_write(struct spw_daemon *d, const void *bytes, size_t len, bool replaces)
+{
+	struct spw_disk *k = &d->disk;
+	struct sim *s = d->w->s;
+
+	if (k->nbegun == k->begun_room) {
+		k->begun_room = 2 * k->begun_room + 8;
+		k->begun = realloc(k->begun, k->begun_room * sizeof *k->begun);
+	}
+	struct spw_write *w = &k->begun[k->nbegun++];
+	*w = (struct spw_write){malloc(len + 1), len, replaces};
+	BASE_ASSERT(w->bytes);
+	memcpy(w->bytes, bytes, len);
+	k->free_ns = base_max_ns(k->free_ns, s->now_ns) + k->slow_ns;
+	sim_at(s, k->free_ns, end_disk_write, d, k->generation);
+	return true;
+}
+
+static bool
+write_disk(void *user, const void *bytes, size_t len)
+{
+	struct spw_daemon *d = user;
+
+	return d->w->conf.late_disk ? begin_disk_write(d, bytes, len, false)
+				    : append_disk(d, bytes, len);
+}
+
+static bool
+replace_disk(void *user, const void *bytes, size_t len)
+{
+	struct spw_daemon *d = user;
+
+	return d->w->conf.late_disk ? begin_disk_write(d, bytes, len, true)
+				    : rewrite_disk(d, bytes, len);
 }
 
 /* ---- what must hold ---- */
@@ -563,6 +627,7 @@ spw_kill(struct spw_daemon *d)
 		return;
 	d->alive = false;
 	d->generation++;
+	lose_disk_writes(&d->disk);
 	sp_node_free(d->node);
 	free(d->mem);
 	sim_log(d->w->s, "unit %u dies", d->unit);
@@ -637,6 +702,7 @@ spw_free(struct spw *w)
 	for (uint32_t u = 0; u < w->n; u++) {
 		spw_kill(w->daemon[u]);
 		free(w->daemon[u]->disk.bytes);
+		free(w->daemon[u]->disk.begun);
 		free(w->daemon[u]);
 	}
 	free(w);

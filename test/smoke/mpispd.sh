@@ -47,11 +47,36 @@ rm "$SPD/own/alone.n0.journal" && touch "$SPD/own/alone.n0.journal" && chown dae
 verdict "a journal of somebody else is not read" "$(alone "$SPD/own.sock" 'the journal in .*not permitted')"
 
 # ---- deaths ----
+# The disk of n1, while $SPD/slow is there: each write takes longer than a node may be silent.
+${CC:-cc} -shared -fPIC -o "$SPD/slow.so" -x c - <<'END' || fail "no compiler"
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+#include <stdlib.h>
+int fdatasync(int fd)
+{
+	FILE *f;
+	if (access(getenv("SPD_SLOW"), F_OK) == 0) {
+		sleep(2);
+		if ((f = fopen(getenv("SPD_SLEPT"), "a")))
+			fclose(f);
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+END
 ranks() { [ "$(grep -h '^takeover: rank [0-9]* is' "$SPD"/n*.log | wc -l)" -ge "$1" ]; }
 over() { for n in "$@"; do ! spd_alive "$n" || return 1; done; }
 status() { "$B/bin/mpispctl" -s "$SPD/$1.sock" status; }
 
-spd_start
+for n in n0 n1 n2; do
+	: >"$SPD/$n.log"
+	if [ $n = n1 ]; then
+		ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 SPD_SLOW=$SPD/slow SPD_SLEPT=$SPD/slept \
+			LD_PRELOAD=$SPD/slow.so spd_daemon $n --new
+	else
+		spd_daemon $n --new
+	fi
+done
 spd_wait "four ranks" ranks 4 || fail "the ranks do not start"
 verdict "a second daemon does not take the control socket" "$(alone "$SPD/n0.sock" 'answers there already')"
 verdict "mpispctl shows the tree" "$(status n0 | grep -q 'rank 0 of steps  (pid' || status n0 2>&1)"
@@ -72,10 +97,14 @@ PY
 lines=$(($(wc -l <"$SPD/n0.log") - lines))
 verdict "8000 datagrams without the key change nothing" "$(spd_alive n0 && [ $lines -lt 100 ] || echo "$lines lines in the log")"
 before=$(date +%s%N)
+touch "$SPD/slow"
 kill -9 "$(spd_rank_pid 2)"
 spd_wait "a new rank 2" ranks 5 || fail "nobody takes rank 2 over"
 echo "rank 2 killed; its spare says so $((($(date +%s%N) - before) / 1000000)) ms later, as seen from here"
 verdict "a spare takes a killed rank over" "$(grep -hq '^takeover: rank 2 is process [0-9]*, a new one' "$SPD"/n*.log || echo no)"
+verdict "a node whose disk is slow is not dead" "$(spd_wait "a slow write" test -e "$SPD/slept"
+	grep -h 'unit .* is down' "$SPD"/n*.log)"
+rm -f "$SPD/slow"
 
 spd_wait "the cluster's end" over n0 n1 n2 || fail "it does not end"
 verdict "all sums are right" "$(grep -hq '^takeover: 400 steps are right; [1-9]' "$SPD"/n*.log || echo no)"

@@ -3,7 +3,8 @@
  *
  *   main.c     options, the loop, the end
  *   net.c	blocks to and from the other daemons (libsuci), who is up
- *   node.c	lib/sp's node of this unit: its journal, views, leases
+ *   node.c	lib/sp's node of this unit: views, leases
+ *   journal.c  what it must not forget, written by a thread
  *   procs.c	the processes of this unit: started, watched, stopped, ended
  *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
  *   feed.c	the same of processes of a pipeline (spx/feed.h); their addresses
@@ -12,9 +13,9 @@
  *   ctl.c	the control socket: JSON-RPC for mpispctl
  *   log.c	what is said, and kept for mpispctl
  *
- * One thread.	lib/sp calls back from inside and must not be called then: its news are noted, and
- * seen to when it has returned (spd_follow()).
- * Units    ns of CLOCK_MONOTONIC. */
+ * One thread, and one that writes the journal.  lib/sp calls back from inside and must not be
+ * called then: its news are noted, and seen to when it has returned (spd_follow()). Units    ns of
+ * CLOCK_MONOTONIC. */
 #ifndef SPD_DAEMON_H
 #define SPD_DAEMON_H
 
@@ -146,6 +147,20 @@ void spd_node_turn(uint64_t now_ns);
 uint64_t spd_node_expiry_ns(void);
 void spd_node_end(bool forget);
 const struct sp_view *spd_view(void); /* NULL: has not begun */
+
+/* --- journal.c */
+/* ops of sp/node.h with late_disk. */
+bool spd_journal_append(void *user, const void *bytes, size_t len);
+bool spd_journal_replace(void *user, const void *bytes, size_t len);
+/* -1, or to be polled: then spd_journal_turn(). */
+int spd_journal_fd(void);
+void spd_journal_turn(uint64_t now_ns);
+/* malloc'd; NULL and errno: it cannot be read.  Waits for what is being written. */
+void *spd_journal_read(size_t *len);
+/* 0 and errno: it cannot be written. */
+uint32_t spd_journal_life(void);
+void spd_journal_forget(void);
+void spd_journal_close(void);
 
 /* --- procs.c */
 /* For a slot of view 1, or as a spare (slot SP_NONE).  false: said why. */

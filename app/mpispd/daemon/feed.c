@@ -280,7 +280,7 @@ settle_ask(void)
 				  "what others asked for";
 	uint64_t given_up;
 
-	if (!ask.asked || sp_node_asks(spd.node, &given_up))
+	if (!ask.asked || sp_node_asks(spd.node, &given_up) || !sp_node_is_durable(spd.node))
 		return;
 	bool ok = given_up == ask.given_up;
 	ask.asked = false;

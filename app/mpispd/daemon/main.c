@@ -120,6 +120,7 @@ follow_view(uint64_t now_ns)
 
 /* ---- the loop ---- */
 
+#define OWN_FDS	 3u /* signals, net, journal */
 #define PARTS_NS (20 * BASE_MS_NS)
 
 static int signals = -1;
@@ -205,13 +206,16 @@ turn_daemon(struct pollfd *fd)
 		until = base_min_ns(until, spd.end_ns);
 	fd[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
-	nfds_t ctl = spd_ctl_fds(fd + 2, now, &until), procs = spd_procs_fds(fd + 2 + ctl);
-	sleep_daemon(fd, 2 + ctl + procs, until);
+	fd[2] = (struct pollfd){.fd = spd_journal_fd(), .events = POLLIN};
+	nfds_t ctl = spd_ctl_fds(fd + OWN_FDS, now, &until),
+	       procs = spd_procs_fds(fd + OWN_FDS + ctl);
+	sleep_daemon(fd, OWN_FDS + ctl + procs, until);
 	now = spd_now_ns();
 	hear_signals();
-	spd_procs_poll(fd + 2 + ctl, procs, now);
+	spd_journal_turn(now);
+	spd_procs_poll(fd + OWN_FDS + ctl, procs, now);
 	spd_net_read(now);
-	spd_ctl_poll(fd + 2, ctl, now);
+	spd_ctl_poll(fd + OWN_FDS, ctl, now);
 	follow_view(now);
 	if (spd.ending && now >= spd.end_ns && spd.status)
 		spd_proc_signal(SIGKILL);
@@ -236,7 +240,7 @@ claim_processor(void)
 static int
 run_daemon(void)
 {
-	struct pollfd *fd = calloc(2 + CTL_FDS + 2 * SPD_PROCS_MAX, sizeof *fd);
+	struct pollfd *fd = calloc(OWN_FDS + CTL_FDS + 2 * SPD_PROCS_MAX, sizeof *fd);
 	char why[SPD_WHY];
 
 	if (!fd || !spd_net_open(why) || !spd_ctl_open(why)) {
@@ -246,7 +250,9 @@ run_daemon(void)
 	claim_processor();
 	spd.want_ns = BASE_NEVER_NS;
 	spd.deadline_ns = spd_now_ns() + spd.conf->start_timeout_s * BASE_S_NS;
-	while (!spd.ending || spd_procs_left())
+	/* What the others are told of the end may wait for the disk. */
+	while (!spd.ending || spd_procs_left() ||
+	       (spd.node && !spd.disk_failed && !sp_node_is_durable(spd.node)))
 		turn_daemon(fd);
 	bool over = spd.node != NULL;
 	spd_ctl_close();

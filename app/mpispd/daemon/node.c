@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lib/sp's node of this unit: its journal and what it asks for. */
+/* lib/sp's node of this unit: what it asks for. */
 #include "daemon.h"
 
 #include "base/clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,157 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JOURNAL_MAX (64u << 20)
-#define RETRY_NS    (500 * BASE_MS_NS) /* before a voter whose disk failed tries again */
-
-static int journal_fd = -1;
-
-/* ---- files: STATE/UNIVERSE.UNIT.journal, .life ---- */
-
-static void
-path_of(char *path, size_t room, const char *what)
-{
-	snprintf(path, room, "%s/%s.%s.%s", spd.conf->state, spd.conf->name,
-		 spd.conf->unit[spd.me].name, what);
-}
-
-/* Only a regular file of this user's, and no link: others may write into the folder, too.  -1 and
- * errno. */
-static int
-open_own(const char *path, int flags)
-{
-	struct stat st;
-	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-
-	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()))
-		return fd;
-	close(fd);
-	errno = EPERM;
-	return -1;
-}
-
-static bool
-write_durably(int fd, const void *bytes, size_t len)
-{
-	const char *p = bytes;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-/* The name itself is durable, too. */
-static bool
-sync_folder(void)
-{
-	int fd = open(spd.conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool ok = fd >= 0 && fsync(fd) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static bool
-replace_durably(const char *path, const void *bytes, size_t len)
-{
-	char fresh[512];
-
-	snprintf(fresh, sizeof fresh, "%s.new", path);
-	(void)unlink(fresh);
-	int fd = open_own(fresh, O_WRONLY | O_CREAT | O_EXCL);
-	bool ok = fd >= 0 && write_durably(fd, bytes, len) && fdatasync(fd) == 0;
-	if (fd >= 0)
-		close(fd);
-	return ok && rename(fresh, path) == 0 && sync_folder();
-}
-
-static bool
-append_journal(void *user, const void *bytes, size_t len)
-{
-	(void)user;
-	return write_durably(journal_fd, bytes, len) && fdatasync(journal_fd) == 0;
-}
-
-static int
-open_journal(void)
-{
-	char path[400];
-
-	path_of(path, sizeof path, "journal");
-	return open_own(path, O_RDWR | O_CREAT | O_APPEND);
-}
-
-static bool
-replace_journal(void *user, const void *bytes, size_t len)
-{
-	char path[400];
-
-	(void)user;
-	path_of(path, sizeof path, "journal");
-	if (!replace_durably(path, bytes, len))
-		return false;
-	close(journal_fd);
-	journal_fd = open_journal();
-	return journal_fd >= 0;
-}
-
-/* malloc'd; NULL: cannot be read. */
-static void *
-read_journal(size_t *len)
-{
-	struct stat st;
-
-	if (journal_fd >= 0)
-		close(journal_fd);
-	journal_fd = open_journal();
-	if (journal_fd < 0 || fstat(journal_fd, &st) != 0 || st.st_size > JOURNAL_MAX)
-		return NULL;
-	*len = (size_t)st.st_size;
-	void *bytes = malloc(*len + 1);
-	if (bytes && pread(journal_fd, bytes, *len, 0) != (ssize_t)*len) {
-		free(bytes);
-		return NULL;
-	}
-	return bytes;
-}
-
-/* Which life of this daemon it is: one more each time. */
-static uint32_t
-next_life(void)
-{
-	char path[400], text[16] = "";
-
-	path_of(path, sizeof path, "life");
-	int fd = open_own(path, O_RDONLY);
-	if (fd < 0 && errno != ENOENT)
-		return 0;
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	uint32_t life = n > 0 ? (uint32_t)strtoul(text, NULL, 10) + 1 : 1;
-	int len = snprintf(text, sizeof text, "%u\n", life);
-	return replace_durably(path, text, (size_t)len) ? life : 0;
-}
-
-static void
-forget_files(void)
-{
-	static const char *const what[] = {"journal", "life"};
-	char path[400];
-
-	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
-		path_of(path, sizeof path, what[i]);
-		(void)unlink(path);
-	}
-}
+#define RETRY_NS (500 * BASE_MS_NS) /* before a voter whose disk failed tries again */
 
 /* ---- what lib/sp asks for ---- */
 
@@ -284,8 +133,8 @@ static const struct sp_node_ops ops = {.send = mail_frame,
 				       .start = start_spare,
 				       .event = log_event,
 				       .fits = spd_pipeline_fits,
-				       .write = append_journal,
-				       .replace = replace_journal};
+				       .write = spd_journal_append,
+				       .replace = spd_journal_replace};
 
 /* ---- begin ---- */
 
@@ -320,6 +169,7 @@ describe_node(uint32_t life)
 		.severity = c->severity,
 		.none_left = c->none_left,
 		.refill = c->refill,
+		.late_disk = true,
 		.seed = seed,
 	};
 }
@@ -348,8 +198,8 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 		return false;
 	}
 	if (spd.anew)
-		forget_files();
-	uint32_t life = next_life();
+		spd_journal_forget();
+	uint32_t life = spd_journal_life();
 	if (!life) {
 		snprintf(why, SPD_WHY, "universe.state: %s cannot be written: %s", spd.conf->state,
 			 strerror(errno));
@@ -361,7 +211,7 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 	spd.card = calloc(spd.group.roles, sizeof *spd.card);
 	spd.door = calloc(spd.conf->slots_max, sizeof *spd.door);
 	bool voter = spd.unit < spd.node_conf.voters;
-	void *journal = voter ? read_journal(&len) : NULL;
+	void *journal = voter ? spd_journal_read(&len) : NULL;
 	if (!spd.started || !spd.left || !spd.card || !spd.door || (voter && !journal)) {
 		snprintf(why, SPD_WHY, "the journal in %s cannot be read: %s", spd.conf->state,
 			 strerror(errno));
@@ -398,7 +248,7 @@ vote_again(uint64_t now_ns)
 {
 	char why[QUORUM_WHY_MAX] = "";
 	size_t len;
-	void *journal = read_journal(&len);
+	void *journal = spd_journal_read(&len);
 
 	spd.retry_disk_ns = now_ns + RETRY_NS;
 	if (journal && sp_node_vote_again(spd.node, journal, len, now_ns, why)) {
@@ -439,8 +289,7 @@ spd_node_end(bool forget)
 	free(spd.left);
 	free(spd.card);
 	free(spd.door);
-	if (journal_fd >= 0)
-		close(journal_fd);
+	spd_journal_close();
 	if (forget)
-		forget_files();
+		spd_journal_forget();
 }

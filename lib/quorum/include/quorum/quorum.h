@@ -19,6 +19,8 @@
  *	    ops.write() appends and returns true once all of it is durable; ops.replace() puts new
  *	    bytes in place of all, in one step.  After a failed one the object is down: it sends
  *	    and does nothing any more, and is to be made anew from what the disk has.
+ *	    They may also return true before it is durable, if whoever drives holds back all that
+ *	    is sent from then on until it is; a write that fails later is told by quorum_fail().
  *	    quorum_new() takes what the disk has.  A last record that is cut off was never durable
  *	    and is left out; a bad one before others is an error, as something promised is gone.
  *	    An empty journal is a voter that has never voted: who loses a journal must not come
@@ -96,6 +98,8 @@ uint64_t quorum_term(const struct quorum *q);
 bool quorum_propose(struct quorum *q, const void *command, size_t len);
 /* The disk failed where libraft cannot go on: make the object anew from its journal. */
 bool quorum_is_down(const struct quorum *q);
+/* A write that ops took has failed: as if it had at once. */
+void quorum_fail(struct quorum *q);
 const struct quorum_counts *quorum_counters(const struct quorum *q);
 
 /* What a journal holds, for tools and tests: false, and why, if it cannot be used. */

@@ -29,6 +29,11 @@
  * Pools    A unit starts processes of a pool that is turned on as spares; roles go to them.
  * Later    Roles kept in SP_POOL_LATER get a pool while all runs (SP_OP_ROLES); units say then how
  *	    many processes of it they start (sp_node_want()).
+ * Disk	    With late_disk ops.write() and ops.replace() only begin; sp_node_written() follows for
+ *	    each, in their order.  What a voter sends meanwhile is held until all that was begun
+ *	    before is durable, but for beats, which promise nothing: a slow disk costs a voter its
+ *	    say, not its unit.  Whoever answers for what the view shows waits for
+ *	    sp_node_is_durable().
  * Asking   Any unit may ask for facts and pools (sp_node_ask()).  The master proposes what is
  *	    asked for, if ops.fits() agrees; who asked goes on until a view shows it, or gives up.
  * Reports  go with every beat until the view shows them, so no master has to remember them.
@@ -67,7 +72,7 @@ struct sp_node_conf {
 	uint32_t election_ms, heartbeat_ms, snapshot_every;
 	struct sp_severity severity;
 	enum sp_none_left none_left;
-	bool refill;
+	bool refill, late_disk;
 	uint64_t seed;
 };
 
@@ -118,6 +123,7 @@ struct sp_node_ops {
 struct sp_node_counts {
 	uint64_t sent, received, malformed, bytes_sent;
 	uint64_t beats, acks, stale;	    /* stale: of a master of before */
+	uint64_t held, overheld;	    /* for the disk; dropped, as there was no room */
 	uint64_t views, proposals, refused; /* proposals that others had overtaken */
 	uint64_t fenced;
 };
@@ -131,7 +137,12 @@ struct sp_node *sp_node_new(const struct sp_node_conf *conf, const struct sp_nod
 			    char why[QUORUM_WHY_MAX]);
 void sp_node_free(struct sp_node *n); /* not mem */
 
-/* After SP_EVENT_DISK: vote again, with what the disk has. */
+/* The oldest write that was begun is over; false: it failed (SP_EVENT_DISK follows).  Writes that
+ * are still under way then are not to be told any more. */
+void sp_node_written(struct sp_node *n, bool ok, uint64_t now_ns);
+/* All that was begun is durable. */
+bool sp_node_is_durable(const struct sp_node *n);
+/* After SP_EVENT_DISK, when no write is under way: vote again, with what the disk has. */
 bool sp_node_vote_again(struct sp_node *n, const void *journal, size_t len, uint64_t now_ns,
 			char why[QUORUM_WHY_MAX]);
 
