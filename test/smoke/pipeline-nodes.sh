@@ -68,14 +68,14 @@ verdict "an operator ends the pipeline" "$(over || tail -n 4 "$SPD"/n*.log)"
 # ---- a frame that a process died in is given up ----
 given_up() { # MODE OPTIONS...
 	sed -e "s|\"program\": \[\"$SPD/filter\"\], \"compute\": 1, \"spares\": 1|\"program\": [\"$P\", \"filter\", \"--work\", \"40\"$2], \"compute\": 2, \"spares\": 1, \"in_flight\": \"$1\"|" \
-		-e 's/1000000/120/' "$SPD/conf.json" >"$SPD/new.json" && mv "$SPD/new.json" "$SPD/conf.json"
+		-e 's/1000000/240/' "$SPD/conf.json" >"$SPD/new.json" && mv "$SPD/new.json" "$SPD/conf.json"
 	spd_start
 	spd_wait "the pipeline" runs || fail "it does not begin: $(tail -n 5 "$SPD"/n*.log)"
 	kill -9 "$(for n in n1 n2; do ctl $n status; done | sed -n 's/.*rank 0 of filter  (pid \([0-9]*\).*/\1/p' | head -n 1)"
 	spd_wait "the end" over
 	cat "$SPD"/n*.log >"$SPD/all.log"
 	said=$(grep -h 'output: [0-9]* frames' "$SPD/all.log")
-	grep -qE 'output: 1[0-9]* frames, [123] lost, 0 twice' <<<"$said" || echo "${said:-$(tail -n 4 "$SPD"/n*.log)}"
+	grep -qE 'output: 2[0-9]* frames, [123] lost, 0 twice' <<<"$said" || echo "${said:-$(tail -n 4 "$SPD"/n*.log)}"
 	sed -i "s|\"program\": \[\"$P\", \"filter\".*\"in_flight\": \"$1\"|\"program\": [\"$SPD/filter\"], \"compute\": 1, \"spares\": 1|" "$SPD/conf.json"
 }
 verdict "in_flight drop: a frame that a process died in is given up" "$(given_up drop '')"
