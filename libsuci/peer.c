@@ -348,7 +348,10 @@ on_peer_accept(void *user, const struct suci_addr *from, const void *hello, size
 	if (datagram_door_is_hello(hello, len))
 		return datagram_door_accept(s, hello, len, why);
 	if (!peer_hello_get(hello, len, &flags, &id, &to)) {
-		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
+		snprintf(why, SUCI_TEXT_MAX, "%s",
+			 len >= 8 && be32_load(hello) == MAGIC
+				 ? "a process of another version of libsuci: update one of them"
+				 : "not a process of this library");
 		return -1;
 	}
 	struct peer *p = datagram_peer_find(s, id);

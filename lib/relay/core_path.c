@@ -161,7 +161,9 @@ relay_path_accept(void *user, const struct suci_addr *from, const void *hello, s
 
 	relay_new_era(c);
 	if (relay_hello_decode(hello, hello_len, &h))
-		return refuse(&c->n.accept_hello, why, "not a Suci hello of version %d",
+		return refuse(&c->n.accept_hello, why,
+			      "not a Suci hello of version %d; fix: one release of relayd and "
+			      "libmpi at all sites",
 			      RELAY_HELLO_VERSION);
 	if (c->leaving)
 		return refuse(&c->n.accept_leaving, why, "this relay goes away");

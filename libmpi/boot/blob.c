@@ -4,11 +4,15 @@
 #include "boot.h"
 
 #include "base/bytes.h"
+#include "base/version.h"
 #include "impi/wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
+#define CONTACT_MAGIC 0x4c4d4333u /* "LMC3": the version is next, always */
+#define VERSION_BYTES 16u
 #define CARD_MAGIC    0x4c4d4433u /* "LMD3" */
 #define CARD_DOOR     52u
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
@@ -20,7 +24,9 @@ void
 lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES])
 {
 	struct base_writer w = base_writer(out, LMPI_CONTACT_BYTES);
+	uint8_t version[VERSION_BYTES] = BASE_VERSION;
 	base_write_be32(&w, CONTACT_MAGIC);
+	base_write_bytes(&w, version, sizeof version);
 	base_write_be64(&w, c->token);
 	base_write_bytes(&w, c->ip, 4);
 	base_write_be16(&w, c->port);
@@ -31,15 +37,25 @@ lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES
 	base_write_bytes(&w, c->bell, 32);
 }
 
+_Static_assert(sizeof BASE_VERSION <= VERSION_BYTES, "its end, too");
+
 bool
-lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c)
+lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
+		    char why[LMPI_CONTACT_WHY])
 {
 	struct base_reader r = base_reader(in, len);
+	uint8_t own[VERSION_BYTES] = BASE_VERSION;
 	const uint8_t *p;
 
 	*c = (struct lmpi_contact){0};
-	if (base_read_be32(&r) != CONTACT_MAGIC)
+	snprintf(why, LMPI_CONTACT_WHY, "another version of libmpi than " BASE_VERSION);
+	if (base_read_be32(&r) != CONTACT_MAGIC || !(p = base_read_bytes(&r, VERSION_BYTES)))
 		return false;
+	if (memcmp(p, own, sizeof own) != 0) {
+		snprintf(why, LMPI_CONTACT_WHY, "libmpi %.*s, this one is " BASE_VERSION,
+			 (int)strnlen((const char *)p, VERSION_BYTES), (const char *)p);
+		return false;
+	}
 	c->token = base_read_be64(&r);
 	if ((p = base_read_bytes(&r, 4)))
 		memcpy(c->ip, p, 4);

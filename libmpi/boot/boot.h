@@ -87,9 +87,13 @@ struct lmpi_contact {
 	uint64_t shm_bytes;
 	char bell[32];
 };
-#define LMPI_CONTACT_BYTES 68
+#define LMPI_CONTACT_BYTES 84
+#define LMPI_CONTACT_WHY   80
 void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES]);
-bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c);
+/* False, and who wrote it: another libmpi than this one.  Processes of a cluster choose algorithms
+ * and share memory by what the code says, so they are of one version to the letter. */
+bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
+			 char why[LMPI_CONTACT_WHY]);
 
 /* What a process tells those of other jobs (engine/others.h). */
 struct lmpi_card {

@@ -173,10 +173,14 @@ read_contacts(struct start *s)
 		int err = lmpi_boot_get(r, "lmpi.contact", &data, &len);
 		if (err)
 			return err;
-		bool ok = lmpi_contact_decode(data, len, &s->contact[r]);
+		char why[LMPI_CONTACT_WHY];
+		bool ok = lmpi_contact_decode(data, len, &s->contact[r], why);
 		free(data);
 		if (!ok) {
-			fprintf(stderr, "libmpi: rank %u runs another version of libmpi\n", r);
+			fprintf(stderr,
+				"libmpi: rank %u has %s; fix: the same libmpi on all nodes of a "
+				"cluster\n",
+				r, why);
 			return LMPI_ERR_OTHER;
 		}
 	}

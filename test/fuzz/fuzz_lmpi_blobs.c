@@ -17,11 +17,15 @@ contact(const uint8_t *p, size_t len)
 	struct lmpi_contact c;
 	uint8_t again[LMPI_CONTACT_BYTES];
 
-	if (!lmpi_contact_decode(p, len, &c))
+	char why[LMPI_CONTACT_WHY];
+
+	if (!lmpi_contact_decode(p, len, &c, why)) {
+		assert(memchr(why, 0, sizeof why));
 		return;
+	}
 	assert(memchr(c.bell, 0, sizeof c.bell));
 	lmpi_contact_encode(&c, again);
-	assert(memcmp(p, again, 14) == 0);
+	assert(memcmp(p, again, 30) == 0);
 }
 
 static void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bytes that processes publish through the launcher; IMPI_SERVER's syntax. */
 #include "boot.h"
+#include "base/version.h"
 #include "impi/hostid.h"
 
 #include <setjmp.h>
@@ -23,16 +24,26 @@ contact_round_trip(void **state)
 				 .bell = "lmpi-0011223344556677"},
 			    b;
 	uint8_t bytes[LMPI_CONTACT_BYTES + 1];
+	char why[LMPI_CONTACT_WHY];
 
 	(void)state;
 	lmpi_contact_encode(&a, bytes);
-	assert_true(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b));
+	assert_true(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
 	assert_memory_equal(&a, &b, sizeof a);
 	for (size_t n = 0; n < LMPI_CONTACT_BYTES; n++)
-		assert_false(lmpi_contact_decode(bytes, n, &b));
-	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES + 1, &b));
+		assert_false(lmpi_contact_decode(bytes, n, &b, why));
+	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES + 1, &b, why));
 	bytes[0] ^= 1;
-	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b));
+	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
+	assert_string_equal(why, "another version of libmpi than " BASE_VERSION);
+	/* One that is alike but for its version, up to 16 characters of it. */
+	lmpi_contact_encode(&a, bytes);
+	memcpy(bytes + 4, "0.8.12-rc1", 11);
+	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
+	assert_string_equal(why, "libmpi 0.8.12-rc1, this one is " BASE_VERSION);
+	memset(bytes + 4, '9', 16);
+	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
+	assert_string_equal(why, "libmpi 9999999999999999, this one is " BASE_VERSION);
 }
 
 static void

@@ -82,6 +82,18 @@ say_version(struct rd_peer *p)
 	(void)rd_peer_send(p->jobs, p->index, &frame);
 }
 
+static void
+hear_version(struct rd_peer *p, const char *told)
+{
+	char a[RD_IPV4_TEXT];
+	strlcpy(p->version, told, sizeof p->version);
+	if (strcmp(p->version, BASE_VERSION) != 0)
+		rd_log(RD_LOG_WARNING,
+		       "relay %s has relayd %s, this one is " BASE_VERSION
+		       "; fix: update the older one",
+		       name_of(p->jobs, p->index, a), p->version);
+}
+
 static long
 take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
 {
@@ -91,7 +103,7 @@ take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
 	if (n == RELAY_ERR_SHORT)
 		return 0;
 	if (n > 0 && frame.type == RELAY_PEER_REFUSE && frame.job == RELAY_PEER_NO_JOB)
-		strlcpy(p->version, frame.text, sizeof p->version);
+		hear_version(p, frame.text);
 	else if (n > 0)
 		relay_cluster_frame(p->jobs->cluster, p->index, &frame);
 	return n > 0 ? n : -1;
