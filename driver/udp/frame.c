@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ethernet, IPv4 (RFC 791), UDP (RFC 768) from outside: everything is checked. */
+/* Ethernet, IPv4 (RFC 791) or IPv6 (RFC 8200), UDP (RFC 768) from outside: everything is checked.
+ */
 #include "frame.h"
 
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
+#include <netinet/ip6.h>
+#include <stddef.h>
 #include <string.h>
 
 #define FRAGMENT_BITS 0x3fffu /* more fragments, offset */
@@ -58,44 +61,85 @@ suci_udp_frame_sum(const uint8_t *p, size_t n)
 	return fold_frame(sum);
 }
 
+/* pseudo: sum of the pseudo header, but for protocol and length. */
 static bool
-udp_sum_good(const struct iphdr *ip, const struct udphdr *udp, const uint8_t *p, uint32_t n)
+udp_sum_good(uint64_t pseudo, const struct udphdr *udp, const uint8_t *p, uint32_t n)
 {
-	uint64_t pseudo = (uint64_t)ip->saddr + ip->daddr + htons(IPPROTO_UDP) + htons((uint16_t)n);
-
-	if (udp->check == 0 || fold_frame(pseudo + suci_udp_frame_sum(p, n)) == 0xffff)
-		return true;
-	return udp->check == fold_frame(pseudo);
+	pseudo += htons(IPPROTO_UDP) + (uint64_t)htons((uint16_t)n);
+	return fold_frame(pseudo + suci_udp_frame_sum(p, n)) == 0xffff ||
+	       udp->check == fold_frame(pseudo);
 }
 
-enum udp_frame_fault
-suci_udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out)
+static enum udp_frame_fault
+parse_frame4(const uint8_t *frame, uint32_t len, struct udp_frame *out)
 {
-	struct ethhdr eth;
 	struct iphdr ip;
 	struct udphdr udp;
 
 	if (len < FRAME_HDR_BYTES)
 		return FRAME_MALFORMED;
-	memcpy(&eth, frame, sizeof eth);
-	memcpy(&ip, frame + sizeof eth, sizeof ip);
-	const uint8_t *at = frame + sizeof eth + sizeof ip;
+	memcpy(&ip, frame + ETH_HLEN, sizeof ip);
+	const uint8_t *at = frame + ETH_HLEN + sizeof ip;
 	memcpy(&udp, at, sizeof udp);
 	uint32_t total = ntohs(ip.tot_len), n = ntohs(udp.len);
-	if (eth.h_proto != htons(ETH_P_IP) || ip.version != 4 || ip.ihl != 5 ||
-	    ip.protocol != IPPROTO_UDP || (ip.frag_off & htons(FRAGMENT_BITS)) ||
-	    total > len - sizeof eth || total < sizeof ip + sizeof udp || n < sizeof udp ||
-	    n > total - sizeof ip)
+	if (ip.version != 4 || ip.ihl != 5 || ip.protocol != IPPROTO_UDP ||
+	    (ip.frag_off & htons(FRAGMENT_BITS)) || total > len - ETH_HLEN ||
+	    total < sizeof ip + sizeof udp || n < sizeof udp || n > total - sizeof ip)
 		return FRAME_MALFORMED;
-	if (suci_udp_frame_sum(frame + sizeof eth, sizeof ip) != 0xffff ||
-	    !udp_sum_good(&ip, &udp, at, n))
+	if (suci_udp_frame_sum(frame + ETH_HLEN, sizeof ip) != 0xffff ||
+	    (udp.check && !udp_sum_good((uint64_t)ip.saddr + ip.daddr, &udp, at, n)))
 		return FRAME_BAD_SUM;
-	*out = (struct udp_frame){.src_ip = ip.saddr,
-				  .dst_ip = ip.daddr,
+	*out = (struct udp_frame){.family = 4,
+				  .src = frame + ETH_HLEN + offsetof(struct iphdr, saddr),
+				  .dst = frame + ETH_HLEN + offsetof(struct iphdr, daddr),
 				  .src_port = udp.source,
 				  .dst_port = udp.dest,
 				  .ecn = ip.tos & 3,
 				  .at = FRAME_HDR_BYTES,
 				  .len = n - (uint32_t)sizeof udp};
 	return FRAME_OK;
+}
+
+static enum udp_frame_fault
+parse_frame6(const uint8_t *frame, uint32_t len, struct udp_frame *out)
+{
+	struct ip6_hdr ip;
+	struct udphdr udp;
+
+	if (len < FRAME_HDR6_BYTES)
+		return FRAME_MALFORMED;
+	memcpy(&ip, frame + ETH_HLEN, sizeof ip);
+	const uint8_t *at = frame + ETH_HLEN + sizeof ip;
+	const uint8_t *src = frame + ETH_HLEN + offsetof(struct ip6_hdr, ip6_src);
+	memcpy(&udp, at, sizeof udp);
+	uint32_t flow = ntohl(ip.ip6_flow), total = ntohs(ip.ip6_plen), n = ntohs(udp.len);
+	if (flow >> 28 != 6 || ip.ip6_nxt != IPPROTO_UDP || total > len - ETH_HLEN - sizeof ip ||
+	    n < sizeof udp || n > total)
+		return FRAME_MALFORMED;
+	if (udp.check == 0 || !udp_sum_good(suci_udp_frame_sum(src, 32), &udp, at, n))
+		return FRAME_BAD_SUM;
+	*out = (struct udp_frame){.family = 6,
+				  .src = src,
+				  .dst = src + 16,
+				  .src_port = udp.source,
+				  .dst_port = udp.dest,
+				  .ecn = flow >> 20 & 3,
+				  .at = FRAME_HDR6_BYTES,
+				  .len = n - (uint32_t)sizeof udp};
+	return FRAME_OK;
+}
+
+enum udp_frame_fault
+suci_udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out)
+{
+	struct ethhdr eth;
+
+	if (len < sizeof eth)
+		return FRAME_MALFORMED;
+	memcpy(&eth, frame, sizeof eth);
+	if (eth.h_proto == htons(ETH_P_IP))
+		return parse_frame4(frame, len, out);
+	if (eth.h_proto == htons(ETH_P_IPV6))
+		return parse_frame6(frame, len, out);
+	return FRAME_MALFORMED;
 }

@@ -210,9 +210,7 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	if (err)
 		goto fail;
 	u->xdp_why = conf->xdp ? "no interface has the address" : "not asked for";
-	if (conf->xdp && u->family == AF_INET6)
-		u->xdp_why = "it is for IPv4 addresses only";
-	else if (conf->xdp && if_mtu)
+	if (conf->xdp && if_mtu)
 		suci_udp_xdp_open(u, name, if_mtu, conf->huge_pages);
 	*out = u;
 	return 0;

@@ -133,7 +133,6 @@ make_xdp(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved,
 	struct sockaddr_xdp sa = {.sxdp_family = AF_XDP,
 				  .sxdp_flags = XDP_USE_NEED_WAKEUP,
 				  .sxdp_ifindex = if_nametoindex(name)};
-	union udp_name local;
 	int err;
 
 	*why = "no AF_XDP socket to be had (CAP_NET_RAW)";
@@ -166,9 +165,7 @@ make_xdp(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved,
 	err = err ? err : watch_xdp(x, EPOLL_CTL_ADD, u->fd, EPOLLIN);
 	if (err)
 		return err;
-	suci_udp_name(&u->local, AF_INET, &local);
-	return suci_udp_xdp_attach(x, sa.sxdp_ifindex, local.v4.sin_addr.s_addr, local.v4.sin_port,
-				   why);
+	return suci_udp_xdp_attach(x, sa.sxdp_ifindex, &u->local, why);
 }
 
 void
@@ -252,6 +249,29 @@ suci_udp_xdp_begin(struct suci_udp *u)
 	}
 }
 
+static union udp_name
+name_sender(const struct udp_frame *f)
+{
+	union udp_name name = {.any.sa_family = f->family == 6 ? AF_INET6 : AF_INET};
+	if (f->family == 6) {
+		memcpy(&name.v6.sin6_addr, f->src, 16);
+		name.v6.sin6_port = f->src_port;
+	} else {
+		memcpy(&name.v4.sin_addr, f->src, 4);
+		name.v4.sin_port = f->src_port;
+	}
+	return name;
+}
+
+static bool
+is_of_peer(const struct suci_udp *u, const struct udp_frame *f)
+{
+	if (f->family == 6)
+		return f->src_port == u->peer.v6.sin6_port &&
+		       memcmp(f->src, &u->peer.v6.sin6_addr, 16) == 0;
+	return f->src_port == u->peer.v4.sin_port && memcmp(f->src, &u->peer.v4.sin_addr, 4) == 0;
+}
+
 static void
 receive_xdp(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 {
@@ -262,21 +282,18 @@ receive_xdp(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 	BASE_ASSERT(f < x->frames && d->addr % x->chunk + d->len <= x->chunk);
 	uint8_t *bytes = x->umem + d->addr;
 	enum udp_frame_fault fault = suci_udp_frame_parse(bytes, d->len, &frame);
-	union udp_name name = {.v4.sin_family = AF_INET};
 
 	x->refs[f] = 1;
 	if (fault == FRAME_BAD_SUM) {
 		u->count.xdp_bad_sum++;
-	} else if (fault != FRAME_OK) {
+	} else if (fault != FRAME_OK || frame.family != u->local.family) {
 		u->count.xdp_malformed++;
-	} else if (u->connected && (frame.src_ip != u->peer.v4.sin_addr.s_addr ||
-				    frame.src_port != u->peer.v4.sin_port)) {
+	} else if (u->connected && !is_of_peer(u, &frame)) {
 		u->count.rx_foreign++;
 	} else if (frame.len > u->mtu) {
 		u->count.rx_truncated++;
 	} else {
-		name.v4.sin_addr.s_addr = frame.src_ip;
-		name.v4.sin_port = frame.src_port;
+		union udp_name name = name_sender(&frame);
 		struct suci_addr from = suci_udp_from(&name);
 		u->count.rx_datagrams++;
 		u->count.xdp_datagrams++;

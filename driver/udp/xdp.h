@@ -38,9 +38,9 @@ struct udp_xdp {
 	uint32_t rx_at, fill_at;
 };
 
-/* xdp_prog.c: the program for one address and port (network order) on the interface, its map of
- * sockets still empty.  0, or -errno and why. */
-int suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port,
+/* xdp_prog.c: the program for one address and port on the interface, its map of sockets still
+ * empty.  0, or -errno and why. */
+int suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, const struct suci_addr *at,
 			const char **why);
 /* From here on the program hands frames to x->fd; 0 or -errno. */
 int suci_udp_xdp_start(struct udp_xdp *x);

@@ -9,13 +9,14 @@
 #include <linux/if_link.h>
 #include <linux/ip.h>
 #include <linux/udp.h>
+#include <netinet/ip6.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IP_AT  ((int16_t)sizeof(struct ethhdr))
-#define UDP_AT ((int16_t)(sizeof(struct ethhdr) + sizeof(struct iphdr)))
+#define IP_AT	    ((int16_t)sizeof(struct ethhdr))
+#define MATCHES_MAX 8
 
 static int
 bpf(enum bpf_cmd cmd, union bpf_attr *a)
@@ -30,19 +31,47 @@ struct match {
 	uint32_t value;
 };
 
-/* As C: if (data + 42 > data_end || any match fails) return XDP_PASS;
+static void
+add_match(struct match *m, uint32_t *n, uint8_t size, size_t off, uint32_t value)
+{
+	m[(*n)++] = (struct match){size, (int16_t)off, value};
+}
+
+/* The headers of a datagram for that address and port; returns how many bytes they have. */
+static uint32_t
+match_headers(const struct suci_addr *at, struct match m[MATCHES_MAX], uint32_t *n)
+{
+	bool six = at->family == 6;
+	size_t udp = IP_AT + (six ? sizeof(struct ip6_hdr) : sizeof(struct iphdr));
+	uint32_t word;
+
+	*n = 0;
+	add_match(m, n, BPF_H, offsetof(struct ethhdr, h_proto),
+		  htons(six ? ETH_P_IPV6 : ETH_P_IP));
+	if (!six) /* version 4, no options */
+		add_match(m, n, BPF_B, IP_AT, 0x45);
+	add_match(m, n, BPF_B,
+		  IP_AT + (six ? offsetof(struct ip6_hdr, ip6_nxt)
+			       : offsetof(struct iphdr, protocol)),
+		  IPPROTO_UDP);
+	for (size_t i = six ? 0 : 12; i < 16; i += 4) {
+		memcpy(&word, at->ip + i, 4);
+		add_match(m, n, BPF_W,
+			  IP_AT + (six ? offsetof(struct ip6_hdr, ip6_dst) + i
+				       : offsetof(struct iphdr, daddr)),
+			  word);
+	}
+	add_match(m, n, BPF_H, udp + offsetof(struct udphdr, dest), htons(at->port));
+	return (uint32_t)(udp + sizeof(struct udphdr));
+}
+
+/* As C: if (data + headers > data_end || any match fails) return XDP_PASS;
  *       return bpf_redirect_map(&map, ctx->rx_queue_index, XDP_PASS); */
 static uint32_t
-write_program(struct bpf_insn *p, int map_fd, uint32_t ip, uint16_t port)
+write_program(struct bpf_insn *p, int map_fd, const struct suci_addr *at)
 {
-	const struct match m[] = {
-		{BPF_H, offsetof(struct ethhdr, h_proto), htons(ETH_P_IP)},
-		{BPF_B, IP_AT, 0x45}, /* version 4, no options */
-		{BPF_B, IP_AT + offsetof(struct iphdr, protocol), IPPROTO_UDP},
-		{BPF_W, IP_AT + offsetof(struct iphdr, daddr), ip},
-		{BPF_H, UDP_AT + offsetof(struct udphdr, dest), port},
-	};
-	const uint32_t nm = sizeof m / sizeof *m;
+	struct match m[MATCHES_MAX];
+	uint32_t nm, headers = match_headers(at, m, &nm);
 	uint32_t n = 0, nj = 0, jump[16]; /* jumps to the end */
 
 #define INSN(c, d, s, o, i)          \
@@ -52,7 +81,7 @@ write_program(struct bpf_insn *p, int map_fd, uint32_t ip, uint16_t port)
 	INSN(BPF_LDX | BPF_MEM | BPF_W, 3, 1, offsetof(struct xdp_md, data_end), 0);
 	INSN(BPF_LDX | BPF_MEM | BPF_W, 6, 1, offsetof(struct xdp_md, rx_queue_index), 0);
 	INSN(BPF_ALU64 | BPF_MOV | BPF_X, 4, 2, 0, 0);
-	INSN(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, 42);
+	INSN(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, headers);
 	jump[nj++] = n;
 	INSN(BPF_JMP | BPF_JGT | BPF_X, 4, 3, 0, 0);
 	for (uint32_t i = 0; i < nm; i++) {
@@ -61,10 +90,12 @@ write_program(struct bpf_insn *p, int map_fd, uint32_t ip, uint16_t port)
 		jump[nj++] = n;
 		INSN(BPF_JMP | BPF_JNE | BPF_X, 5, 7, 0, 0);
 	}
-	/* Fragments are the kernel's. */
-	INSN(BPF_LDX | BPF_MEM | BPF_H, 5, 2, IP_AT + offsetof(struct iphdr, frag_off), 0);
-	jump[nj++] = n;
-	INSN(BPF_JMP | BPF_JSET | BPF_K, 5, 0, 0, htons(0x3fff));
+	/* Fragments are the kernel's; those of IPv6 are no UDP by their header. */
+	if (at->family != 6) {
+		INSN(BPF_LDX | BPF_MEM | BPF_H, 5, 2, IP_AT + offsetof(struct iphdr, frag_off), 0);
+		jump[nj++] = n;
+		INSN(BPF_JMP | BPF_JSET | BPF_K, 5, 0, 0, htons(0x3fff));
+	}
 	INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map_fd);
 	INSN(0, 0, 0, 0, 0);
 	INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 6, 0, 0);
@@ -80,10 +111,10 @@ write_program(struct bpf_insn *p, int map_fd, uint32_t ip, uint16_t port)
 }
 
 int
-suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port,
+suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, const struct suci_addr *at,
 		    const char **why)
 {
-	struct bpf_insn prog[48];
+	struct bpf_insn prog[64];
 	union bpf_attr a = {.map_type = BPF_MAP_TYPE_XSKMAP,
 			    .key_size = sizeof(uint32_t),
 			    .value_size = sizeof(int),
@@ -93,7 +124,7 @@ suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t p
 	x->map_fd = bpf(BPF_MAP_CREATE, &a);
 	if (x->map_fd < 0)
 		return -errno;
-	uint32_t n = write_program(prog, x->map_fd, ip, port);
+	uint32_t n = write_program(prog, x->map_fd, at);
 	memset(&a, 0, sizeof a);
 	a.prog_type = BPF_PROG_TYPE_XDP;
 	a.expected_attach_type = BPF_XDP;

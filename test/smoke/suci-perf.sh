@@ -194,6 +194,16 @@ want "$json" pingpong 0 8 65536 || fail "IPv6: results"
 	fail "IPv6, burst: $(cat "$TB_LOG/six.log")"
 want "$json" burst 204800 2097152 || fail "IPv6, burst: results"
 testbed_stop six || fail "IPv6: the server's status"
+testbed_spawn bfe5 six "$PERF" server --bind "$(six 15)" --xdp
+testbed_wait 10 "AF_XDP" grep -q 'AF_XDP receives' "$TB_LOG/six.log" || fail "no AF_XDP for IPv6: $(cat "$TB_LOG/six.log")"
+udp6_in() { "$TB_DIR/in" bfe5 awk '/^Udp6InDatagrams/ { print $2 }' /proc/net/snmp6; }
+before=$(udp6_in)
+"${over6[@]}" --mode pingpong --bind "$(six 5)" --xdp --size 0,8,64k --count 20 --json "$json" >"$TB_LOG/six5.log" 2>&1 ||
+	fail "IPv6 through AF_XDP: $(cat "$TB_LOG/six5.log")"
+want "$json" pingpong 0 8 65536 || fail "IPv6 through AF_XDP: results"
+grep -q 'AF_XDP receives' "$TB_LOG/six5.log" || fail "IPv6: client without AF_XDP: $(cat "$TB_LOG/six5.log")"
+(($(udp6_in) - before < 50)) || fail "IPv6: $(($(udp6_in) - before)) datagrams past AF_XDP"
+testbed_stop six || fail "IPv6 through AF_XDP: the server's status"
 echo "here $(cat "$TB_DIR/pub-here") $(six 5)" >"$TB_DIR/at-server"
 echo "there $(cat "$TB_DIR/pub-there") fd00:51::/64" >"$TB_DIR/at-client"
 testbed_spawn bfe5 six "$PERF" server --bind :: --identity "$TB_DIR/id-there" --peers "$TB_DIR/at-server"

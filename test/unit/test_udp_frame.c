@@ -104,8 +104,9 @@ good(void **state)
 		assert_int_equal(out.at, 42);
 		assert_int_equal(out.len, PAY);
 		assert_int_equal(out.ecn, 2);
-		assert_memory_equal(&out.src_ip, f + 26, 4);
-		assert_memory_equal(&out.dst_ip, f + 30, 4);
+		assert_int_equal(out.family, 4);
+		assert_ptr_equal(out.src, f + 26);
+		assert_ptr_equal(out.dst, f + 30);
 		assert_memory_equal(&out.src_port, f + 34, 2);
 		assert_memory_equal(&out.dst_port, f + 36, 2);
 	}
@@ -173,6 +174,111 @@ bad(void **state)
 	}
 }
 
+/* ---- IPv6 ---- */
+
+#define TOTAL6 (FRAME_HDR6_BYTES + PAY)
+
+static uint16_t
+pseudo6(const uint8_t *f)
+{
+	uint16_t len = (uint16_t)(f[58] << 8 | f[59]);
+	return plain_sum(f + 22, 32, 17u + len);
+}
+
+static void
+seal_sum6(uint8_t *f)
+{
+	uint16_t len = (uint16_t)(f[58] << 8 | f[59]);
+	put16(f + 60, 0);
+	put16(f + 60, (uint16_t)~plain_sum(f + 54, len, pseudo6(f)));
+}
+
+static void
+make_frame6(uint8_t f[TOTAL6])
+{
+	memset(f, 0, TOTAL6);
+	put16(f + 12, 0x86dd);
+	f[14] = 0x60;
+	f[15] = 1 << 4; /* ECT(1) */
+	put16(f + 18, 8 + PAY);
+	f[20] = 17;
+	f[21] = 64;
+	for (uint32_t i = 0; i < 32; i++)
+		f[22 + i] = (uint8_t)(0x20 + i * 13);
+	put16(f + 54, 7001);
+	put16(f + 56, 7000);
+	put16(f + 58, 8 + PAY);
+	for (uint32_t i = 0; i < PAY; i++)
+		f[62 + i] = (uint8_t)(i * 37 + 11);
+	seal_sum6(f);
+}
+
+static void
+six(void **state)
+{
+	static const struct {
+		uint32_t at;
+		uint8_t is;
+		int mend;
+		enum udp_frame_fault want;
+	} table[] = {
+		{13, 0, 1, FRAME_MALFORMED},	/* IPv4 by its type */
+		{14, 0x40, 1, FRAME_MALFORMED}, /* version */
+		{20, 44, 1, FRAME_MALFORMED},	/* a fragment */
+		{20, 6, 1, FRAME_MALFORMED},	/* TCP */
+		{19, 8 + PAY + 1, 1, FRAME_MALFORMED},
+		{19, 8 + PAY - 1, 1, FRAME_MALFORMED}, /* shorter than UDP's */
+		{59, 7, 0, FRAME_MALFORMED},
+		{21, 3, 0, FRAME_OK}, /* no sum covers the hop limit */
+		{22, 1, 0, FRAME_BAD_SUM},
+		{53, 1, 0, FRAME_BAD_SUM},
+		{54, 1, 0, FRAME_BAD_SUM},
+		{62 + PAY - 1, 1, 0, FRAME_BAD_SUM},
+		{62 + PAY - 1, 1, 1, FRAME_OK},
+	};
+	uint8_t f[TOTAL6 + 9];
+	struct udp_frame out;
+
+	(void)state;
+	make_frame6(f);
+	for (uint32_t pad = 0; pad <= 9; pad++) {
+		assert_int_equal(suci_udp_frame_parse(f, TOTAL6 + pad, &out), FRAME_OK);
+		assert_int_equal(out.family, 6);
+		assert_int_equal(out.at, 62);
+		assert_int_equal(out.len, PAY);
+		assert_int_equal(out.ecn, 1);
+		assert_ptr_equal(out.src, f + 22);
+		assert_ptr_equal(out.dst, f + 38);
+		assert_memory_equal(&out.src_port, f + 54, 2);
+		assert_memory_equal(&out.dst_port, f + 56, 2);
+	}
+	put16(f + 60, pseudo6(f)); /* left to a device it never saw */
+	assert_int_equal(suci_udp_frame_parse(f, TOTAL6, &out), FRAME_OK);
+	put16(f + 60, 0); /* RFC 8200: not without */
+	assert_int_equal(suci_udp_frame_parse(f, TOTAL6, &out), FRAME_BAD_SUM);
+	for (size_t i = 0; i < N(table); i++) {
+		make_frame6(f);
+		assert_int_not_equal(f[table[i].at], table[i].is);
+		f[table[i].at] = table[i].is;
+		if (table[i].mend)
+			seal_sum6(f);
+		assert_int_equal(suci_udp_frame_parse(f, TOTAL6, &out), table[i].want);
+	}
+	make_frame6(f);
+	for (uint32_t n = 0; n < TOTAL6; n++) {
+		uint8_t *exact = malloc(n ? n : 1);
+		memcpy(exact, f, n);
+		assert_int_equal(suci_udp_frame_parse(exact, n, &out), FRAME_MALFORMED);
+		free(exact);
+	}
+	/* One bit anywhere that is covered: the addresses and all from the UDP header on. */
+	for (uint32_t bit = 22 * 8; bit < TOTAL6 * 8; bit++) {
+		f[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_int_not_equal(suci_udp_frame_parse(f, TOTAL6, &out), FRAME_OK);
+		f[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
 int
 main(void)
 {
@@ -180,6 +286,7 @@ main(void)
 		cmocka_unit_test(sums),
 		cmocka_unit_test(good),
 		cmocka_unit_test(bad),
+		cmocka_unit_test(six),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@
  * packets come in on the sender's core (veth) or in interrupts, a reader that polls takes that work
  * to its own core.  Sending stays with the socket and its runs.  It begins with the first
  * datagram the socket gets: that tells which device to poll.  It takes
- *      CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF; conf.at, an IPv4 address of the interface;
+ *      CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF; conf.at, an address of the interface (not ::);
  *      a driver with XDP of its own, one receive queue, an MTU of at most 3.7 KB (veth: 3.5),
  *      no other XDP program: one socket of one process for each interface;
  * else the socket receives, and suci_udp_info says why.  The program goes with its process.
