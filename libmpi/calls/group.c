@@ -101,6 +101,9 @@ impl_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Grou
 		return rc;
 	if (n < 0)
 		return lmpi_error(MPI_ERR_ARG, "n is %d", n);
+	if (n > 0 && (ranks1 == NULL || ranks2 == NULL))
+		return lmpi_error(MPI_ERR_ARG, "%s is a null pointer",
+				  ranks1 == NULL ? "ranks1" : "ranks2");
 	for (int i = 0; i < n; i++)
 		if ((ranks1[i] < 0 || ranks1[i] >= a->size) && ranks1[i] != MPI_PROC_NULL)
 			return lmpi_error(MPI_ERR_RANK,

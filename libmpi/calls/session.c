@@ -206,6 +206,9 @@ impl_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_l
 		return rc;
 	if (n < 0 || n >= PSETS)
 		return lmpi_error(MPI_ERR_ARG, "there are %d process sets, n is %d", PSETS, n);
+	if (pset_len == NULL || (*pset_len > 0 && pset_name == NULL))
+		return lmpi_error(MPI_ERR_ARG, "%s is a null pointer",
+				  pset_len == NULL ? "pset_len" : "pset_name");
 	if (*pset_len > 0)
 		snprintf(pset_name, (size_t)*pset_len, "%s", psets[n]);
 	*pset_len = (int)strlen(psets[n]) + 1;

@@ -66,6 +66,9 @@ nulls(void)
 	WANT(MPI_ERR_ARG, MPI_Comm_free(NULL));
 	WANT(MPI_ERR_ARG, MPI_Group_rank(g, NULL));
 	WANT(MPI_ERR_ARG, MPI_Group_incl(g, 1, v, NULL));
+	WANT(MPI_ERR_ARG, MPI_Group_translate_ranks(g, 1, v, g, NULL));
+	WANT(MPI_ERR_ARG, MPI_Group_translate_ranks(g, 1, NULL, g, v));
+	CHECK(MPI_Group_translate_ranks(g, 0, NULL, g, NULL) == MPI_SUCCESS);
 	WANT(MPI_ERR_ARG, MPI_Type_contiguous(2, MPI_INT, NULL));
 	WANT(MPI_ERR_ARG, MPI_Type_get_extent(MPI_INT, &lb, NULL));
 	WANT(MPI_ERR_ARG, MPI_Type_size_c(MPI_INT, NULL));

@@ -25,6 +25,10 @@ library(const char *level)
 	CHECK(n == 2);
 	MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, &len, NULL);
 	CHECK(len == (int)strlen("mpi://WORLD") + 1);
+	CHECK(check_says(MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, &len, NULL), MPI_ERR_ARG,
+			 "pset_name is a null pointer"));
+	CHECK(check_says(MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, NULL, value), MPI_ERR_ARG,
+			 "pset_len is a null pointer"));
 	CHECK(MPI_Group_from_session_pset(s, "mpi://nobody", &all) == MPI_ERR_ARG);
 	MPI_Group_from_session_pset(s, "mpi://world", &all);
 	MPI_Session_get_pset_info(s, "mpi://WORLD", &info);
