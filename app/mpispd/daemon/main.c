@@ -166,7 +166,7 @@ poll_parts(struct pollfd *fd, nfds_t n, uint64_t left_ns)
 {
 	struct rlimit may;
 	nfds_t part = getrlimit(RLIMIT_NOFILE, &may) == 0 ? may.rlim_cur : 0;
-	int ms = (int)(base_min_ns(left_ns, PARTS_NS) / BASE_MS_NS);
+	int ms = (int)((base_min_ns(left_ns, PARTS_NS) + BASE_MS_NS - 1) / BASE_MS_NS);
 
 	for (nfds_t i = 0, some; i < n; i += some, ms = 0) {
 		some = part && part < n - i ? part : n - i;
