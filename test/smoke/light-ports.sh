@@ -48,7 +48,7 @@ withdraw() { # PORT
 # Ports 0 and 1 lead to a, 2 and 3 to b; one link is enough for both.
 CLUSTERS='a b' NODES=1 RELAYS=1 LIGHT_PORTS=2 LIGHT_EXTRA_MS=2 LIGHT_MODE=cached LIGHT_PROTOCOL=scpi
 testbed_light_up "$B" || fail "no testbed"
-LIBMPI_OPTICAL=cached testbed_job "$B" job "$B/test/mpi/failover" 3600 100000 "$TB_DIR/enough" 30
+LIBMPI_OPTICAL=cached testbed_job "$B" job "$B/test/mpi/failover" 3600 100000 "$TB_DIR/enough" 60
 testbed_wait 20 "light" seen 0 up 2 3 || fail "nothing goes by light"
 seen 0 up 2 && at=2 || at=3
 
