@@ -159,7 +159,7 @@ impl_Wait(MPI_Request *request, MPI_Status *status)
 		lmpi_status_empty(status);
 		return MPI_SUCCESS;
 	}
-	lmpi_wait_for(has_outcome_at, r);
+	lmpi_wait_done(has_outcome_at, r);
 	return retire(request, status);
 }
 
@@ -304,7 +304,7 @@ impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_st
 	if (rc)
 		return rc;
 	if (!request_all_done(&m))
-		lmpi_wait_for(request_all_done, &m);
+		lmpi_wait_done(request_all_done, &m);
 	return retire_all(count, array_of_requests, array_of_statuses);
 }
 
@@ -328,7 +328,7 @@ impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *
 	if (rc)
 		return rc;
 	if (!some_done(&m))
-		lmpi_wait_for(some_done, &m);
+		lmpi_wait_done(some_done, &m);
 	*indx = any_over(count, array_of_requests, has_outcome);
 	if (*indx == MPI_UNDEFINED) {
 		lmpi_status_empty(status);
@@ -389,7 +389,7 @@ impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int a
 	if (rc)
 		return rc;
 	if (!some_done(&m))
-		lmpi_wait_for(some_done, &m);
+		lmpi_wait_done(some_done, &m);
 	if (any_over(incount, array_of_requests, has_outcome) == MPI_UNDEFINED) {
 		*outcount = MPI_UNDEFINED;
 		return MPI_SUCCESS;

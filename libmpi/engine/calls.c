@@ -222,7 +222,7 @@ recv_has_outcome(void *arg)
 void
 lmpi_wait_recv(struct lmpi_req *req)
 {
-	lmpi_wait_for(recv_has_outcome, req);
+	lmpi_wait_done(recv_has_outcome, req);
 	if (!req->done && lmpi_cancel_recv(req)) {
 		req->cancelled = false;
 		req->error = LMPI_ERR_PROC_FAILED;

@@ -205,6 +205,9 @@ void lmpi_wait(const volatile bool *flag);
 void lmpi_push(void);
 /* The same with a predicate. */
 void lmpi_wait_for(bool (*ready)(void *arg), void *arg);
+/* The same with one that changes nothing and says the same to any thread: threads that wait with
+ * such at the same time leave the progress to one of them (waiters.h). */
+void lmpi_wait_done(bool (*done)(void *arg), void *arg);
 
 /* A thread that makes progress while the program computes: does the environment ask for one?
  * Then the lock is to be shared, and is held when the thread is started and stopped. */

@@ -8,6 +8,7 @@
  *   patience.c  how long to look at one ring only
  *   cycles.c    the clock of short loops
  *   lock.c      the one lock, taken by who calls
+ *   waiters.c   threads that wait at the same time
  *   background.c  the loop in a thread of its own, if asked for
  * Above are ../boot (launcher, IMPI job, addresses), ../transport (transports.h is what the engine
  * asks of them) and ../start (start and end, tools, numbers of the machine). */

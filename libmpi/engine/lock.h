@@ -15,6 +15,9 @@
  *		lmpi_lock_retake(depth);
  *	}
  *
+ * Who comes in, or comes back after a rest, goes before those that retake it: else
+ * they would have it again before it could be woken.
+ *
  * A thread that sleeps there is not woken by another thread's progress, so its
  * sleep has to be bounded (or be ended by the engine in some other way) when
  * lmpi_lock_shared is true. */
@@ -48,5 +51,7 @@ lmpi_unlock(void)
  * depth for lmpi_lock_retake().  0 and no effect when it is not shared. */
 unsigned lmpi_lock_drop(void);
 void lmpi_lock_retake(unsigned depth);
+/* The same for who has rested: those that spin between drop and retake let it pass. */
+void lmpi_lock_enter(unsigned depth);
 
 #endif

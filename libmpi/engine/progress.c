@@ -6,6 +6,7 @@
 
 #include "lock.h"
 #include "transports.h"
+#include "waiters.h"
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
@@ -131,6 +132,8 @@ lmpi_progress(void)
 		lmpi_loop.take_news();
 		moved = true;
 	}
+	if (moved)
+		lmpi_waiters_tell();
 	return moved;
 }
 
@@ -190,9 +193,9 @@ lmpi_poke(void)
 	return false;
 }
 
-/* Wait until ready(arg); false if deadline_ns came first. */
-bool
-lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
+/* As lmpi_wait_until(); w, if there is one, is among the waiters, and rests while another leads. */
+static bool
+wait_among(struct lmpi_waiter *w, bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 {
 	uint64_t since = 0, idle_since = 0;
 	bool slept = false, in_time = true;
@@ -200,6 +203,13 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 	if (ready(arg))
 		return true;
 	for (;;) {
+		if (w != NULL && !lmpi_waiter_leads(w)) {
+			lmpi_waiter_rest(w, spin.budget_ns);
+			idle_since = eng.now_ns = suci_udp_now_ns();
+			if (ready(arg))
+				break;
+			continue;
+		}
 		bool moved = lmpi_progress();
 		uint64_t now = eng.now_ns;
 		if (ready(arg))
@@ -243,10 +253,31 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 	return in_time;
 }
 
+/* Wait until ready(arg); false if deadline_ns came first. */
+bool
+lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
+{
+	return wait_among(NULL, ready, arg, deadline_ns);
+}
+
 void
 lmpi_wait_for(bool (*ready)(void *arg), void *arg)
 {
-	lmpi_wait_until(ready, arg, BASE_NEVER_NS);
+	(void)wait_among(NULL, ready, arg, BASE_NEVER_NS);
+}
+
+void
+lmpi_wait_done(bool (*done)(void *arg), void *arg)
+{
+	struct lmpi_waiter w = {.ready = done, .arg = arg};
+
+	if (done(arg) || !lmpi_lock_shared) {
+		(void)wait_among(NULL, done, arg, BASE_NEVER_NS);
+		return;
+	}
+	lmpi_waiter_push(&w);
+	(void)wait_among(&w, done, arg, BASE_NEVER_NS);
+	lmpi_waiter_pop(&w);
 }
 
 static bool
@@ -258,7 +289,7 @@ flag_set(void *arg)
 void
 lmpi_wait(const volatile bool *flag)
 {
-	lmpi_wait_until(flag_set, (void *)(uintptr_t)flag, BASE_NEVER_NS);
+	lmpi_wait_done(flag_set, (void *)(uintptr_t)flag);
 }
 
 void
