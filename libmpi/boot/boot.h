@@ -174,8 +174,6 @@ int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 
 /* --- spawn.c; what others call is in engine/others.h */
-/* What was started to come to that port does not come; why[] says how it ended. */
-bool lmpi_spawn_unmet(const char *port, char why[LMPI_WHY]);
 /* The port is closed: nobody is expected there any more. */
 void lmpi_spawn_forget(const char *port);
 

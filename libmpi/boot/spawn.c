@@ -279,6 +279,16 @@ lmpi_spawn_unmet(const char *port, char why[LMPI_WHY])
 }
 
 void
+lmpi_spawn_give_up(const char *port)
+{
+	pthread_mutex_lock(&awaited.lock);
+	for (struct expected *o = awaited.first; o; o = o->next)
+		if (strcmp(o->port, port) == 0)
+			o->port[0] = '\0'; /* no port's: it is never forgotten */
+	pthread_mutex_unlock(&awaited.lock);
+}
+
+void
 lmpi_spawn_forget(const char *port)
 {
 	struct expected **at = &awaited.first, *o;

@@ -20,6 +20,9 @@ enum lmpi_meet_how { LMPI_MEET_ACCEPT, LMPI_MEET_CONNECT };
 int lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *port,
 		     double seconds, struct lmpi_comm **made);
 
+/* Info key timeout, in seconds; untouched without it.  MPI_ERR_INFO_VALUE: it is no number. */
+int lmpi_meet_limit(MPI_Info info, double *seconds);
+
 /* --- name.c */
 /* MPI_Init is nearly over: all clusters of this job call it the same (others.h).  An error code. */
 int lmpi_job_name(void);

@@ -132,16 +132,14 @@ lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const ch
 
 /* ---- the calls ---- */
 
-/* Info key timeout: seconds. */
-static int
-time_limit(MPI_Info info, double *seconds)
+int
+lmpi_meet_limit(MPI_Info info, double *seconds)
 {
 	struct lmpi_info *i;
 	int rc = lmpi_info_arg(info, &i);
 	const char *text = rc == MPI_SUCCESS && i != NULL ? lmpi_info_value(i, "timeout") : NULL;
 	char *end;
 
-	*seconds = LMPI_FOR_EVER;
 	if (rc || text == NULL)
 		return rc;
 	*seconds = strtod(text, &end);
@@ -162,7 +160,7 @@ meet_by_call(const char *port, MPI_Info info, int root, MPI_Comm comm, enum lmpi
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc == MPI_SUCCESS && c->rank == root)
-		rc = time_limit(info, &seconds);
+		rc = lmpi_meet_limit(info, &seconds);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_meet_others(c, root, how, port, seconds, &made);
 	if (rc == MPI_SUCCESS)

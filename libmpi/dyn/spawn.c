@@ -27,6 +27,7 @@ struct order {
 	const char **soft;
 	char **found; /* paths that were looked up, or NULL */
 	const char *errhandler;
+	double seconds; /* until they have come to MPI_Init */
 };
 
 static void
@@ -89,6 +90,8 @@ read_info(struct order *o, int i, MPI_Info handle)
 	int rc = lmpi_info_arg(handle, &info);
 	const char *path;
 
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_meet_limit(handle, &o->seconds);
 	if (rc || info == NULL)
 		return rc;
 	p->host = lmpi_info_value(info, "host");
@@ -114,6 +117,7 @@ make_order(struct order *o, int n, char *const *command, char **const *argv, con
 	if (n < 1)
 		return lmpi_error(MPI_ERR_COUNT, "count is %d", n);
 	*o = (struct order){.n = n,
+			    .seconds = START_S,
 			    .program = calloc((size_t)n, sizeof(*o->program)),
 			    .soft = calloc((size_t)n, sizeof(*o->soft)),
 			    .found = calloc((size_t)n, sizeof(*o->found))};
@@ -227,6 +231,26 @@ fill_codes(int *codes, const struct started *s, int rc)
 		codes[i] = rc ? rc : i < s->n ? MPI_SUCCESS : MPI_ERR_SPAWN;
 }
 
+/* They were started, and the call fails nevertheless. */
+static int
+say_unmet(int meets, double seconds, const char *port, const char *command)
+{
+	char text[MPI_MAX_ERROR_STRING], why[LMPI_WHY];
+
+	snprintf(text, sizeof(text), "%s", lmpi_error_text(meets));
+	/* The launcher knows of none that has ended: it is a matter of time. */
+	if (port[0] != '\0' && meets == MPI_ERR_PORT && !lmpi_spawn_unmet(port, why)) {
+		lmpi_spawn_give_up(port);
+		return lmpi_error(MPI_ERR_SPAWN,
+				  "the programs were started, and none has ended that the launcher "
+				  "told of, but they did not come to MPI_Init within %g s: does %s "
+				  "call it? Info key \"timeout\" says how long to wait",
+				  seconds, command);
+	}
+	return lmpi_error(MPI_ERR_SPAWN,
+			  "the programs were started, but did not come to MPI_Init: %s", text);
+}
+
 /* command, argv, maxprocs and info count at root. */
 static int
 spawn(int n, char *const *command, char **const *argv, const int *maxprocs, const MPI_Info *info,
@@ -236,6 +260,7 @@ spawn(int n, char *const *command, char **const *argv, const int *maxprocs, cons
 	struct lmpi_comm *c, *made = NULL;
 	struct started s = {0};
 	struct order o = {0};
+	double seconds = START_S;
 	int rc = lmpi_comm_get_intra(comm, &c), meets;
 
 	*intercomm = MPI_COMM_NULL;
@@ -249,6 +274,7 @@ spawn(int n, char *const *command, char **const *argv, const int *maxprocs, cons
 		s.rc = make_order(&o, n, command, argv, maxprocs, info);
 		if (s.rc == MPI_SUCCESS)
 			s.rc = start_at_root(&o, port, &s);
+		seconds = o.seconds;
 		free_order(&o);
 	}
 	rc = lmpi_coll_bcast_bytes(c, &s, sizeof(s), root);
@@ -259,12 +285,9 @@ spawn(int n, char *const *command, char **const *argv, const int *maxprocs, cons
 					 root);
 	}
 	if (rc == MPI_SUCCESS) {
-		meets = lmpi_meet_others(c, root, LMPI_MEET_ACCEPT, port, START_S, &made);
+		meets = lmpi_meet_others(c, root, LMPI_MEET_ACCEPT, port, seconds, &made);
 		if (meets)
-			rc = lmpi_error(MPI_ERR_SPAWN,
-					"the programs were started, but did not come to MPI_Init: "
-					"%s",
-					lmpi_error_text(meets));
+			rc = say_unmet(meets, seconds, port, c->rank == root ? command[0] : "");
 	}
 	if (port[0] != '\0')
 		(void)lmpi_port_close(port, why);

@@ -160,6 +160,10 @@ struct lmpi_program {
  * in the beginning, NULL: the usual.  MPI_ERR_SPAWN; *full: there is no room for so many. */
 int lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
 	       const char *errhandler, bool *full, char why[LMPI_WHY]);
+/* What was started to come to that port does not come; why[] says how it ended. */
+bool lmpi_spawn_unmet(const char *port, char why[LMPI_WHY]);
+/* Nobody waits for it any more: its end is then no news. */
+void lmpi_spawn_give_up(const char *port);
 /* This process was spawned, and has met who asked for it: its launcher is to know, if it is our
  * mpirun.  Before that the end of a process of this job ends the whole job, and accepting at `port`
  * fails with a text that says how it ended. */

@@ -67,6 +67,8 @@ check_door(const uint8_t *data, size_t size)
 		    back.ok == n.ok && back.called == n.called && back.offered == n.offered);
 	BASE_ASSERT(back.address.len == n.address.len &&
 		    (!n.address.len || memcmp(back.address.at, n.address.at, n.address.len) == 0));
+	BASE_ASSERT(n.text.len <= RELAY_DOOR_TEXT_MAX && back.text.len == n.text.len &&
+		    (!n.text.len || memcmp(back.text.at, n.text.at, n.text.len) == 0));
 }
 
 static void

@@ -389,6 +389,27 @@ wrong_spawns(void)
 	CHECK(!flag || *universe > 0);
 }
 
+/* It runs, and does not call MPI. */
+static void
+spawn_that_sleeps(void)
+{
+	static char seconds[] = "3";
+	char *args[] = {seconds, NULL};
+	int code = 0;
+	MPI_Comm inter;
+	MPI_Info info;
+
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "timeout", "soon");
+	CHECK(check_says(MPI_Comm_spawn("sleep", args, 1, info, 0, MPI_COMM_WORLD, &inter, &code),
+			 MPI_ERR_INFO_VALUE, check_rank == 0 ? "soon" : "rank 0"));
+	MPI_Info_set(info, "timeout", "0.5");
+	CHECK(check_says(MPI_Comm_spawn("sleep", args, 1, info, 0, MPI_COMM_WORLD, &inter, &code),
+			 MPI_ERR_SPAWN, check_rank == 0 ? "does sleep call it" : "rank 0"));
+	CHECK(inter == MPI_COMM_NULL && code == MPI_ERR_SPAWN);
+	MPI_Info_free(&info);
+}
+
 /* They are started, but end before they have met this job: without MPI, by a signal, by an error of
  * MPI_Init.  The row's time is less than what MPI_Comm_spawn waits for those that do not come. */
 static void
@@ -410,6 +431,7 @@ spawns_that_end(void)
 		CHECK(inter == MPI_COMM_NULL);
 		CHECK(codes[0] == MPI_ERR_SPAWN && codes[1] == MPI_ERR_SPAWN);
 	}
+	spawn_that_sleeps();
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
