@@ -35,7 +35,17 @@ one() {
 	read -r go || return 1
 	testbed_stop wanem || return 1
 	[ "$go" = stop ] || kill -INT $BASHPID
+	# The number of a process that is gone may be somebody else's by now.
+	setsid sleep 100 &
+	local other=$!
+	disown
+	echo $other >"$TB_DIR/pid-gone"
+	echo "$other 1" >>"$TB_DIR/pids"
+	TB_STARTED[$other]=1
+	! testbed_alive gone || return 1
+	testbed_stop gone 1 2>/dev/null
 	testbed_down
+	kill $other || return 1
 	[ -z "$(testbed_leftovers)" ]
 }
 

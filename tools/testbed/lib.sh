@@ -392,6 +392,26 @@ testbed_kernel_address() {
 
 testbed_exec() { "$TB_DIR/in" "$@"; }
 
+# The kernel gives a number of a process that is gone to another one, of somebody else's, within
+# minutes where many start.  So each is known by its number and the time of its start.
+declare -A TB_STARTED
+_tb_start_of() { # PID: sets TB_START, "" for none
+	local s
+	TB_START=
+	read -r s 2>/dev/null <"/proc/$1/stat" || return
+	# shellcheck disable=SC2086
+	set -- ${s##*) }
+	TB_START=${20}
+}
+
+# Is that process there, and the one that was started?  What was started elsewhere is not known.
+_tb_is_ours() { # PID
+	kill -0 "$1" 2>/dev/null || return
+	[ -n "${TB_STARTED[$1]:-}" ] || return 0
+	_tb_start_of "$1"
+	[ "$TB_START" = "${TB_STARTED[$1]}" ]
+}
+
 # testbed_spawn NODE LOGNAME COMMAND...: in the background, in a process group of its
 # own, output to TB_LOG/LOGNAME.log.  Its pid is in TB_PID and TB_DIR/pid-LOGNAME.
 testbed_spawn() {
@@ -399,22 +419,24 @@ testbed_spawn() {
 	shift 2
 	setsid "$TB_DIR/in" "$node" "$@" >"$TB_LOG/$name.log" 2>&1 </dev/null &
 	TB_PID=$!
+	_tb_start_of $TB_PID
+	TB_STARTED[$TB_PID]=${TB_START:-ended}
 	echo $TB_PID >"$TB_DIR/pid-$name"
-	echo "$TB_PID" >>"$TB_DIR/pids"
+	echo "$TB_PID ${TB_START:-ended}" >>"$TB_DIR/pids"
 }
 
 testbed_alive() { # LOGNAME; asked often, so without another process
 	local pid
-	read -r pid 2>/dev/null <"$TB_DIR/pid-$1" && kill -0 "$pid" 2>/dev/null
+	read -r pid 2>/dev/null <"$TB_DIR/pid-$1" && _tb_is_ours "$pid"
 }
 
 # testbed_stop LOGNAME [SECONDS]: SIGTERM, wait, SIGKILL; the exit status of the program.
 testbed_stop() {
 	local pid i
 	pid=$(cat "$TB_DIR/pid-$1") || return
-	kill -TERM "$pid" 2>/dev/null
+	! _tb_is_ours "$pid" || kill -TERM "$pid" 2>/dev/null
 	for ((i = ${2:-10} * 60; i > 0; i--)); do
-		kill -0 "$pid" 2>/dev/null || break
+		_tb_is_ours "$pid" || break
 		testbed_nap 0.05
 	done
 	if ((i == 0)); then
@@ -573,9 +595,14 @@ testbed_leftovers() {
 	done
 }
 
+# The number of a group is not given to others while somebody is in it, so one whose first process
+# is another than we started has nobody of ours.
 _tb_kill_groups() { # SIGNAL, to everything that testbed_spawn started
-	local p
-	while read -r p; do kill "-$1" -- "-$p" 2>/dev/null; done <"$TB_DIR/pids"
+	local p start
+	while read -r p start; do
+		_tb_start_of "$p"
+		[ -n "$TB_START" ] && [ "$TB_START" != "$start" ] || kill "-$1" -- "-$p" 2>/dev/null
+	done <"$TB_DIR/pids"
 }
 
 _tb_kill_rest() { # SIGNAL, to whatever else lives in our namespaces
@@ -608,7 +635,7 @@ testbed_down() {
 	TB_UP=0
 	# Who goes first must not when it ends: a leg's setting that is written back spins until the kernel's
 	# lock for networks is free, and whoever holds that may be waiting for this very processor.
-	while read -r n; do chrt --all-tasks --other -p 0 "$n"; done <"$TB_DIR/pids" >/dev/null 2>&1
+	while read -r n _; do ! _tb_is_ours "$n" || chrt --all-tasks --other -p 0 "$n"; done <"$TB_DIR/pids" >/dev/null 2>&1
 	# Launchers end their own daemons; a second signal on the way out crashes some.
 	_tb_kill_groups TERM
 	_tb_wait_nobody 4 || { _tb_kill_rest TERM && _tb_wait_nobody 1; } || {
