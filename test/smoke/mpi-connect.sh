@@ -81,6 +81,35 @@ ends far
 says far 'a job that this one is connected to (10.0.0.1:[0-9]* in its cluster) is gone'
 verdict "wrong ports are told, and a death" "$WHY" far stranger client 'relayd-*'
 
+# ---- who ended it is told: an abort with its code; pairs of which one job outlives the other
+pair() { # SERVER-ROLE CLIENT-ROLE: FAR_ENV of the client
+	local far_env=("${FAR_ENV[@]}")
+	rm -f "$TB_LOG/far.log" "$TB_LOG/$2.log" # the ports of the one before are in it
+	FAR_ENV=("${SERVER_ENV[@]}")
+	far a0 far "$1"
+	testbed_wait 30 "the ports" ports_are || fail "far opens no ports"
+	FAR_ENV=("${far_env[@]}")
+	if [ "$2" = client ]; then far b0 "$2" "$2" "${PORTS[@]}"; else far b0 "$2" "$2" "${PORTS[0]}"; fi
+	ends "$2"
+	CLIENT=$STATUS
+	ends far
+}
+WHY=
+SERVER_ENV=() FAR_ENV=()
+pair server aborter
+[ $STATUS = 42 ] || WHY="a job connected to one that aborts with 42: status $STATUS"
+says far 'is gone: MPI_Abort(MPI_COMM_WORLD, 42) called by rank 0 of MPI_COMM_WORLD'
+SERVER_ENV=(LIBMPI_KEEP_GOING=1)
+pair survivor client
+[ $STATUS = 0 ] || WHY="${WHY:-one that survives deaths, connected to one that does not: status $STATUS}"
+says far '^ok'
+SERVER_ENV=() FAR_ENV=(LIBMPI_KEEP_GOING=1)
+pair server client
+[ $STATUS != 0 ] || WHY="${WHY:-a plain job does not end with a dead one that survives deaths}"
+says far 'a job that this one is connected to (10.0.0.1:[0-9]* in its cluster) is gone'
+FAR_ENV=()
+verdict "who aborted is told, and one of two jobs outlives the other" "$WHY" far aborter client 'relayd-*'
+
 # ---- one job over both clusters that opens ports, starts programs, and is joined by others
 testbed_server "$B" || fail "impi-server: does not start"
 both() { # PROGRAM OPTION-OF-MPIRUN
