@@ -31,7 +31,7 @@ LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib
 lmpi_surface_INC := $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) -Ilibmpi/engine $(LMPI_SURFACE_BELOW)
 # The lock is below both halves, and all that the surface needs of the other one as code; lib/mpi has
 # the executor of schedules and windows' target side, which the surface drives.
-lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(spxrun_LINK)
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(B)/libmpi/engine/waiters.o $(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(spxrun_LINK)
 lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS) $(spxrun_PKGLIBS) -lpthread
 LMPI_PKGS := pmix libbsd
 LMPI_ENGINE_BELOW := -I$(LMPI_GEN)/include $(lmpiknobs_INC) $(mpicore_INC) $(ft_INC) \

@@ -87,6 +87,13 @@ lmpi_wait(const volatile bool *flag)
 }
 
 void
+lmpi_wait_done(bool (*done)(void *arg), void *arg)
+{
+	if (!done(arg))
+		abort();
+}
+
+void
 lmpi_wait_for(bool (*ready)(void *arg), void *arg)
 {
 	if (!ready(arg))

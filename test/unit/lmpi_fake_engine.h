@@ -291,6 +291,12 @@ lmpi_push(void)
 }
 
 void
+lmpi_wait_done(bool (*done)(void *arg), void *arg)
+{
+	assert_true(done(arg));
+}
+
+void
 lmpi_wait_for(bool (*ready)(void *arg), void *arg)
 {
 	assert_true(ready(arg));

@@ -134,6 +134,19 @@ lmpi_spawn_met(void)
 {
 }
 
+bool
+lmpi_spawn_unmet(const char *port, char why[LMPI_WHY])
+{
+	(void)port;
+	return lmpi_meet_ready(why) != 0;
+}
+
+void
+lmpi_spawn_give_up(const char *port)
+{
+	(void)port;
+}
+
 int
 lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY])
 {
