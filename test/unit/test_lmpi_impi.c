@@ -162,9 +162,9 @@ lmpi_push(void)
 }
 
 void
-lmpi_wait_done(bool (*done)(void *arg), void *arg)
+lmpi_wait_done(bool (*ready)(void *arg), void *arg)
 {
-	assert_true(done(arg));
+	assert_true(ready(arg));
 }
 
 void
