@@ -694,12 +694,7 @@ doors_finish(struct doors *w, struct outcome *o)
 		left += w->proc[i].bounced;
 	INVARIANT(s, EMPTY, s->buf_live == left, "%llu receive buffers are still held",
 		  (unsigned long long)(s->buf_live - left));
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	memcpy(o->why, s->why, sizeof o->why);
+	sim_outcome(s, o);
 	free(w->proc);
 	free(w->door);
 	free(w->import);

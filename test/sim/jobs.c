@@ -712,12 +712,7 @@ jobs_run(uint64_t seed, bool verbose, struct outcome *o)
 	channels_free(p->channels);
 	for (uint32_t k = 0; k < p->njobs; k++)
 		free(p->job[k].table);
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	memcpy(o->why, s->why, sizeof o->why);
+	sim_outcome(s, o);
 	free(p);
 	sim_free(s);
 }

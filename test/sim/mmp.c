@@ -556,12 +556,7 @@ finish(struct mw *w, struct outcome *o)
 			     : "",
 		 (unsigned long long)straight, (unsigned long long)held, (unsigned long long)stalls,
 		 (unsigned long long)wants);
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	snprintf(o->why, sizeof o->why, "%s", s->why);
+	sim_outcome(s, o);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "invariants.h"
+#include "scenario.h"
 #include "sim.h"
 
 #include "base/assert.h"
@@ -22,6 +23,17 @@ sim_new(uint64_t seed)
 	s->buf_free = NIL;
 	s->events_max = 40000000;
 	return s;
+}
+
+void
+sim_outcome(const struct sim *s, struct outcome *o)
+{
+	o->ok = !s->failed;
+	o->broken = s->broken;
+	o->hash = s->hash;
+	o->events = s->events;
+	o->virtual_ns = s->now_ns;
+	memcpy(o->why, s->why, sizeof o->why);
 }
 
 void

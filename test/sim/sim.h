@@ -136,6 +136,9 @@ struct sim {
 };
 
 struct sim *sim_new(uint64_t seed);
+/* What a run was like. */
+struct outcome;
+void sim_outcome(const struct sim *s, struct outcome *o);
 /* Events still queued are thrown away with their buffers. */
 void sim_free(struct sim *s);
 

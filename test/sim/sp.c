@@ -359,7 +359,7 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 		c.every_ns = 5 * BASE_MS_NS;
 	}
 	play_campaign(&c);
-	spw_note(s, o);
+	sim_outcome(s, o);
 	snprintf(o->note, sizeof o->note,
 		 "%u units, %u roles: %llu views, %u masters; %u processes and %u nodes died, %u "
 		 "cuts, "

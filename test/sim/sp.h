@@ -116,7 +116,5 @@ void spw_after(struct spw_daemon *d);
 void spw_check_actors(struct spw *w);
 /* The unit that is not as all should be when all is well, and what is; SP_NONE: there is none. */
 uint32_t spw_unfinished(const struct spw *w, const char **what);
-/* What a run was like. */
-void spw_note(const struct sim *s, struct outcome *o);
 
 #endif

@@ -210,7 +210,7 @@ sp_masters_run(uint64_t seed, bool verbose, struct outcome *o)
 	void (*const trouble[])(struct masters *) = {kill_in_a_row, cut_off_minority, fail_disks};
 	for (uint32_t i = 0, at = (uint32_t)(seed % 3); i < 3 && !s->failed; i++)
 		trouble[(at + i) % 3](&t);
-	spw_note(s, o);
+	sim_outcome(s, o);
 	snprintf(
 		o->note, sizeof o->note,
 		"%u masters, %u nodes and %u processes died, %u disk faults, %llu views; until the "

@@ -136,7 +136,7 @@ sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o)
 
 	s->verbose = verbose;
 	measure_thousand(&t, o);
-	spw_note(s, o);
+	sim_outcome(s, o);
 	spw_free(t.w);
 	sim_free(s);
 }

@@ -330,17 +330,6 @@ spw_unfinished(const struct spw *w, const char **what)
 	return SP_NONE;
 }
 
-void
-spw_note(const struct sim *s, struct outcome *o)
-{
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	memcpy(o->why, s->why, sizeof o->why);
-}
-
 /* ---- what a daemon asks for ---- */
 
 static void

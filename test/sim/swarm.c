@@ -322,12 +322,7 @@ scenario_end(struct world *w, struct outcome *o)
 		world_dump(w);
 	if (!s->failed)
 		world_check_end(w);
-	o->ok = !s->failed;
-	o->broken = s->broken;
-	o->hash = s->hash;
-	o->events = s->events;
-	o->virtual_ns = s->now_ns;
-	snprintf(o->why, sizeof o->why, "%s", s->why);
+	sim_outcome(s, o);
 	world_free(w);
 	sim_free(s);
 }
