@@ -284,6 +284,26 @@ import_forged(struct doors *w, struct doors_proc *p)
 	doors_note(p, note, relay_door_encode(&n, note));
 }
 
+/* He says LEAVE behind the back of his own client of doors: if he means one of his own, it is gone,
+ * and who it was must know that before its labels are another's. */
+static void
+leave_as_well(struct doors *w, const struct doors_proc *p, uint32_t label)
+{
+	uint32_t place = door_client_mine(&p->client, label);
+	if (place != DOOR_CLIENT_NONE)
+		doors_leave(w, p->own[place].whose);
+}
+
+/* An address is under way. */
+static bool
+asks_for_doors(const struct doors_proc *p)
+{
+	for (uint32_t i = 0; i < p->client.owns; i++)
+		if (p->own[i].state == DOOR_CLIENT_ASKED || p->own[i].state == DOOR_CLIENT_WAITS)
+			return true;
+	return false;
+}
+
 static void
 say_anything(struct doors *w, struct doors_proc *p)
 {
@@ -295,11 +315,16 @@ say_anything(struct doors *w, struct doors_proc *p)
 	struct relay_door_note n = {.request = 0x7fffffff, .ok = true};
 	n.op = ops[base_prng_below(g, sizeof ops)];
 	n.label = (uint32_t)base_prng_below(g, w->conf.doors_max);
+	/* Whose address is under way may be meant, too, and nobody could tell. */
+	if (n.op == RELAY_DOOR_LEAVE && asks_for_doors(p))
+		n.op = RELAY_DOOR_HOLD;
 	size_t len = relay_door_encode(&n, buf);
 	if (coin(g, 30))
 		for (len = between(g, 1, sizeof buf); buf[1] <= RELAY_DOOR_DROP;)
 			buf[1] = (uint8_t)base_prng_next(g);
 	doors_note(p, buf, len);
+	if (buf[1] == RELAY_DOOR_LEAVE)
+		leave_as_well(w, p, n.label);
 }
 
 /* Within his own realm he may guess labels that others imported: they are one tenant. */
