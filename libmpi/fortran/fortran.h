@@ -58,6 +58,9 @@ f_fail(int code)
 	return code;
 }
 
+/* Calls that are not MPI's, so another libmpi_abi.so.1 may not have them: fn is weak. */
+#define F_IF_THERE(fn, ...) ((fn) ? (fn)(__VA_ARGS__) : f_fail(MPI_ERR_UNSUPPORTED_OPERATION))
+
 /* Handles converted on the stack; more take memory. */
 #define F_FEW 32
 

@@ -422,8 +422,8 @@ def main():
     abi.write(f'{out}/routines.txt', ''.join(sorted(symbols)))
     abi.write(f'{out}/mpi_f08_types.f90', free_form(f08.make_types()))
     abi.write(f'{out}/mpi_f08.f90', free_form(f08.make_module(all_routines)))
-    for name, f08_too in (('mpi_ext', False), ('mpi_f08_ext', True)):
-        abi.write(f'{out}/{name}.f90', ext.make_module(f08_too))
+    for name in ext.MODULES:
+        abi.write(f'{out}/{name}.f90', ext.make_module(name))
     for prefix, tail in (('', ''), ('P', '-p')):
         abi.write(f'{out}/mpi_f08_pass{tail}.f90', free_form(f08.make_pass(all_routines, prefix)))
 

@@ -8,10 +8,10 @@ FFLAGS ?= -O2 -g
 
 FORT_GEN := $(B)/libmpi/fortran/gen
 FORT_MODULES := mpi_f08_types mpi mpi_f08
-FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o survivors.o special.o special-p.o wrap.o wrap-p.o \
+FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o survivors.o stages.o special.o special-p.o wrap.o wrap-p.o \
 	mpi_f08_pass.o mpi_f08_pass-p.o $(FORT_MODULES:%=%.o))
-# mpi-ext.h: modules without code (ext.py), and what is included.
-FORT_EXT := mpi_ext mpi_f08_ext
+# mpi-ext.h and mpisp.h: modules without code (ext.py), and what they include.
+FORT_EXT := mpi_ext mpi_f08_ext mpisp mpisp_f08
 FORT_SO := $(B)/lib/libmpifort_abi.so.1
 FORT_SO_NAMES := libmpifort_abi.so libmpifort.so
 FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran -I$(FORT_GEN)
@@ -52,11 +52,11 @@ $(filter %.o,$(FORT_MODULES:%=$(B)/libmpi/fortran/%.o) $(B)/libmpi/fortran/mpi_f
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
 
-$(B)/libmpi/fortran/mpi_f08_ext.o: $(B)/libmpi/fortran/mpi_f08_types.o
-$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: $(FORT_GEN)/%.f90 libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
+$(addprefix $(B)/libmpi/fortran/,mpi_f08_ext.o mpisp_f08.o): $(B)/libmpi/fortran/mpi_f08_types.o
+$(FORT_EXT:%=$(B)/libmpi/fortran/%.o): $(B)/libmpi/fortran/%.o: $(FORT_GEN)/%.f90 libmpi/fortran/mpif-ext.h libmpi/spx/mpispf.h $(FORT_GEN)/stamp
 	$(call say,FC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(FC) $(FFLAGS) -fPIC -Ilibmpi/fortran -J$(FORT_GEN)/include -c -o $@ $<
+	$(Q)$(FC) $(FFLAGS) -fPIC -Ilibmpi/fortran -Ilibmpi/spx -J$(FORT_GEN)/include -c -o $@ $<
 $(FORT_GEN)/include/mpif-ext.h: libmpi/fortran/mpif-ext.h $(FORT_GEN)/stamp
 	$(Q)cp $< $@
 

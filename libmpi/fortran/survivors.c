@@ -15,11 +15,11 @@
 #pragma weak MPIX_Comm_ishrink
 #pragma weak MPIX_Comm_failure_ack
 #pragma weak MPIX_Comm_failure_get_acked
+#pragma weak MPIX_Comm_repair
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define CALL(name, ...) \
-	(MPIX_Comm_##name ? MPIX_Comm_##name(__VA_ARGS__) : f_fail(MPI_ERR_UNSUPPORTED_OPERATION))
+#define CALL(name, ...) F_IF_THERE(MPIX_Comm_##name, __VA_ARGS__)
 #define ALSO(name, other) \
 	extern __typeof__(mpix_comm_##name##_) other __attribute__((alias("mpix_comm_" #name "_")))
 #define ALSO_08(name) ALSO(name, mpix_comm_##name##_f08_)
@@ -131,3 +131,15 @@ mpix_comm_ishrink_(int *comm, int *newcomm, int *request, int *ierror)
 	f_call_later(&call, *ierror, *request, false);
 }
 ALSO_08(ishrink);
+
+void
+mpix_comm_repair_(int *comm, int *same_size, int *i_am_new, int *ierror)
+{
+	F_OPTIONAL(ierror);
+	MPI_Comm same = MPI_COMM_NULL;
+
+	*ierror = CALL(repair, MPI_Comm_fromint(*comm), &same, i_am_new);
+	if (!*ierror)
+		*same_size = MPI_Comm_toint(same);
+}
+ALSO_08(repair);

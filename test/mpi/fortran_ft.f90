@@ -13,7 +13,7 @@ program fortran_ft
   use seen_ft
   implicit none
   external :: with_mpi
-  type(MPI_Comm) :: comm, less
+  type(MPI_Comm) :: comm, comm_too, less
   type(MPI_Group) :: group
   type(MPI_Request) :: request
   integer :: n, size, flag, rc
@@ -51,6 +51,8 @@ program fortran_ft
   call MPI_Comm_size(less, n)
   call check(n == size, 'MPIX_Comm_ishrink')
   call with_mpi(less%MPI_VAL, size)
+  call MPIX_Comm_repair(less, comm_too, revoked, rc)
+  call check(rc == MPI_ERR_COMM, 'MPIX_Comm_repair of another communicator')
   call MPI_Comm_free(less)
   call MPI_Comm_free(comm)
   call MPI_Allreduce(bad, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
@@ -75,4 +77,8 @@ subroutine with_mpi(comm, size)
   call MPI_Comm_size(less, n, ierror)
   call check(n == size, 'the size of what it made')
   call MPI_Comm_free(less, ierror)
+  ! Nobody but mpispd has new processes for those that died.
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierror)
+  call MPIX_Comm_repair(MPI_COMM_WORLD, less, revoked, ierror)
+  call check(ierror == MPI_ERR_UNSUPPORTED_OPERATION, 'MPIX_Comm_repair of module mpi_ext')
 end subroutine

@@ -13,7 +13,7 @@ $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
 
 # Fortran: fixed form with mpif.h, free form with modules mpi and mpi_f08.  A sanitizer of clang's does
 # not go with gfortran's.
-MPI_FORTRAN_TESTS := fortran_fixed fortran_module fortran_io fortran_f08 fortran_f08_sections fortran_dyn fortran_ft
+MPI_FORTRAN_TESTS := fortran_fixed fortran_module fortran_io fortran_f08 fortran_f08_sections fortran_dyn fortran_ft fortran_sp
 ifeq ($(SAN)$(findstring clang,$(CC)),$(SAN))
 MPI_TEST_PROGS += $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)
 endif
@@ -24,6 +24,7 @@ $(B)/test/mpi/fortran_f08: test/mpi/fortran_f08.f90
 $(B)/test/mpi/fortran_f08_sections: test/mpi/fortran_f08_sections.f90
 $(B)/test/mpi/fortran_dyn: test/mpi/fortran_dyn.f90
 $(B)/test/mpi/fortran_ft: test/mpi/fortran_ft.f90
+$(B)/test/mpi/fortran_sp: test/mpi/fortran_sp.f90
 $(filter-out %fortran_fixed,$(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)): test/mpi/fortran_check.inc
 $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%): $(FORT_ALL) $(LMPI_ALL)
 	$(call say,MPIF90,$@)

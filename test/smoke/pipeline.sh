@@ -86,6 +86,16 @@ timeout 60 "$B/bin/mpisprun" plan </dev/null >run.log 2>&1 || WHY="status $?; "
 [ -z "$WHY" ] || cat run.log
 verdict "special ranks on every call" "$WHY"
 
+# The same calls from Fortran, whose programs not every build has.
+if [ -x "$B/test/mpi/fortran_sp" ]; then
+	sed "s|$S|$B/test/mpi/fortran_sp|; s/^io .*/& 2/; s/ordered/policy=user &/" plan >plan.f90
+	WHY=''
+	timeout 60 "$B/bin/mpisprun" plan.f90 </dev/null >run.log 2>&1 || WHY="status $?; "
+	[ "$(grep -c '^ok' run.log)" = 2 ] || WHY+="not two are ok"
+	[ -z "$WHY" ] || cat run.log
+	verdict "stages in Fortran" "$WHY"
+fi
+
 # A program that ignores frames: it is told who does, and which frame waits.
 sed -i 's/stages back/stages lazy/' plan
 "$B/bin/mpisprun" --stall 300 plan </dev/null >run.log 2>&1 &
