@@ -246,7 +246,11 @@ impl_Win_complete(MPI_Win handle)
 		return rc;
 	if (win->starts < 0)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_start");
-	lmpi_rma_flush_local(win, -1);
+	/* Only the target of a dynamic window knows what is attached: its word is waited for. */
+	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		rc = lmpi_rma_flush(win, -1);
+	else
+		lmpi_rma_flush_local(win, -1);
 	/* What is sent now is dealt with at the target after all that was sent before. */
 	for (int i = 0; i < win->starts; i++) {
 		win->peer[win->start[i]].started = false;
@@ -256,7 +260,7 @@ impl_Win_complete(MPI_Win handle)
 	free(win->start);
 	win->start = NULL;
 	win->starts = -1;
-	return lmpi_rma_outcome(win, MPI_SUCCESS);
+	return lmpi_rma_outcome(win, rc);
 }
 
 static bool

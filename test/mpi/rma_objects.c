@@ -290,6 +290,42 @@ misuse(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* An epoch of MPI_Win_start that strays, and one that does not; the caller's peer exposes likewise.
+ */
+static void
+dynamic_active(MPI_Win win, int peer, MPI_Aint outside, MPI_Aint inside)
+{
+	int before = (check_rank + check_size - 1) % check_size, v = 0,
+	    *big = calloc(4096, sizeof v);
+	MPI_Group all, to, from;
+
+	MPI_Win_get_group(win, &all);
+	MPI_Group_incl(all, 1, &peer, &to);
+	MPI_Group_incl(all, 1, &before, &from);
+	for (int round = 0; round < 4; round++) {
+		MPI_Win_post(from, 0, win);
+		MPI_Win_start(to, 0, win);
+		if (round == 0)
+			MPI_Put(&v, 1, MPI_INT, peer, outside, 1, MPI_INT, win);
+		if (round == 1)
+			MPI_Put(big, 4096, MPI_INT, peer, outside, 4096, MPI_INT, win);
+		if (round == 2)
+			MPI_Get(&v, 1, MPI_INT, peer, outside, 1, MPI_INT, win);
+		if (round == 3)
+			MPI_Get(&v, 1, MPI_INT, peer, inside, 1, MPI_INT, win);
+		if (round < 3)
+			WANT(MPI_ERR_RMA_RANGE, MPI_Win_complete(win));
+		else
+			CHECK(MPI_Win_complete(win) == MPI_SUCCESS);
+		CHECK(MPI_Win_wait(win) == MPI_SUCCESS);
+	}
+	CHECK(v == peer * 1000);
+	MPI_Group_free(&all);
+	MPI_Group_free(&to);
+	MPI_Group_free(&from);
+	free(big);
+}
+
 /* Memory that comes and goes; who strays from it is told when it synchronises. */
 static void
 dynamic(void)
@@ -330,6 +366,7 @@ dynamic(void)
 	WANT(MPI_ERR_RMA_RANGE, MPI_Wait(&r, MPI_STATUS_IGNORE));
 	CHECK(MPI_Win_flush(peer, win) == MPI_SUCCESS);
 	CHECK(MPI_Win_unlock(peer, win) == MPI_SUCCESS);
+	dynamic_active(win, peer, theirs[1], theirs[0]);
 	MPI_Barrier(MPI_COMM_WORLD);
 	CHECK(MPI_Win_attach(win, b, sizeof(b)) == MPI_SUCCESS);
 	MPI_Barrier(MPI_COMM_WORLD);
