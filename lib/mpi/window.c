@@ -323,12 +323,46 @@ is_behind_lock(const struct lmpi_job *j)
 	}
 }
 
+static bool
+is_operation(const struct lmpi_job *j)
+{
+	switch (j->p.kind) {
+	case RMA_PUT:
+	case RMA_GET:
+	case RMA_ACC:
+	case RMA_GET_ACC:
+	case RMA_CAS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* While it waits for the lock an origin sends operations, up to RMA_EARLY_MAX, and a FLUSH behind
+ * some of them.  Whoever sends more would fill this process's memory. */
+static bool
+may_be_kept(const struct lmpi_origin *o, const struct lmpi_job *j)
+{
+	if (!o->waits)
+		return true;
+	if (is_operation(j))
+		return o->early <= RMA_EARLY_MAX;
+	return j->p.kind == RMA_FLUSH &&
+	       (o->kept_last == NULL || o->kept_last->job.p.kind != RMA_FLUSH);
+}
+
 static void
 keep_job(const struct lmpi_job *j)
 {
 	struct lmpi_origin *o = origin_of(j);
-	struct lmpi_kept *k = take_room(j->x, sizeof(*k) + rma_padded(j->p.layout) + j->bytes);
+	uint64_t tail = rma_padded(j->p.layout) + j->bytes;
+	struct lmpi_kept *k;
 
+	if (!may_be_kept(o, j))
+		j->x->ops->malformed();
+	if (is_operation(j))
+		o->early += sizeof(j->p) + tail;
+	k = take_room(j->x, sizeof(*k) + tail);
 	*k = (struct lmpi_kept){.job = *j};
 	copy_job(&k->job, k->copy);
 	*(o->kept_last ? &o->kept_last->next : &o->kept_first) = k;
@@ -443,6 +477,7 @@ lmpi_exposed_ask(struct lmpi_exposed *x, int rank, bool exclusive)
 	*(x->waiters_last ? &x->waiters_last->next : &x->waiters) = w;
 	x->waiters_last = w;
 	x->origin[rank].waits = rank != x->me;
+	x->origin[rank].early = 0;
 	/* The holder that gives it up from now on tells me; one that did so just before has
 	 * left it free. */
 	lock_word_wait(x->lock);

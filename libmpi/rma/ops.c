@@ -228,6 +228,20 @@ go_direct(const struct rma_args *a)
 	return ok ? MPI_SUCCESS : lmpi_rma_no_memory();
 }
 
+/* What is sent behind a LOCK lies at the target until it is granted. */
+static int
+send_bounded(const struct rma_args *a)
+{
+	struct rma_peer *peer = &a->win->peer[a->target];
+	int rc;
+
+	if (lmpi_target_is_full(&peer->t))
+		lmpi_rma_lock_await(peer);
+	rc = lmpi_rma_send_op(a);
+	lmpi_rma_throttle();
+	return rc;
+}
+
 /* The target keeps what it is to accumulate until it has all of it: long ones go in pieces,
  * where everything lies in one piece and nobody waits for the whole. */
 static int
@@ -240,13 +254,8 @@ send_ops(const struct rma_args *a)
 	int64_t step = RMA_PIECE;
 	int rc = MPI_SUCCESS;
 
-	if (lmpi_target_is_full(&a->win->peer[a->target].t))
-		lmpi_rma_lock_await(&a->win->peer[a->target]);
-	if (!cut || there.type != NULL) {
-		rc = lmpi_rma_send_op(a);
-		lmpi_rma_throttle();
-		return rc;
-	}
+	if (!cut || there.type != NULL)
+		return send_bounded(a);
 	step -= step % a->how.element->size;
 	part.type = lmpi_type_find(MPI_BYTE);
 	for (int64_t at = 0; at < a->bytes && rc == MPI_SUCCESS; at += step) {
@@ -260,8 +269,7 @@ send_ops(const struct rma_args *a)
 			part.to.at = (char *)a->to.at + at;
 			part.to.bytes = part.bytes;
 		}
-		rc = lmpi_rma_send_op(&part);
-		lmpi_rma_throttle();
+		rc = send_bounded(&part);
 	}
 	return rc;
 }

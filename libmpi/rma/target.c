@@ -60,7 +60,8 @@ locate(const struct lmpi_job *j, struct rma_place *place, struct lmpi_type *type
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
 		return false;
 	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
-		if (bytes > 0 && !lmpi_rma_attached(win, (uintptr_t)lo, (uint64_t)(hi - lo)))
+		if (bytes > 0 &&
+		    !lmpi_rma_attached(win, (uintptr_t)lo, (uint64_t)hi - (uint64_t)lo))
 			return false;
 	} else {
 		base = (uintptr_t)win->base;

@@ -276,6 +276,38 @@ test_unlock(void **state)
 	}
 }
 
+/* What an origin may send behind a LOCK that is not granted, and no more. */
+static void
+test_behind_lock(void **state)
+{
+	static const enum rma_kind never[] = {RMA_LOCK, RMA_UNLOCK, RMA_COMPLETE};
+	const uint32_t most = RMA_EARLY_MAX / sizeof(struct rma_packet) + 1;
+
+	(void)state;
+	assert_false(lock_or_unlock(OTHER, RMA_LOCK, true));
+	assert_false(lock_or_unlock(ORIGIN, RMA_LOCK, true));
+	for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+		if (!arrive(ORIGIN, (struct rma_packet){.kind = (uint8_t)never[i]}))
+			fail_msg("row %zu is kept", i);
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	assert_true(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	for (uint32_t i = 1; i < most; i++)
+		assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_GET, .bytes = 8}));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_GET, .bytes = 8}));
+	assert_true(arrive(ORIGIN, (struct rma_packet){.kind = RMA_GET, .bytes = 8}));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	assert_int_equal(performed, 0);
+	/* It is all done when the lock is free, and there is room again behind the next one. */
+	assert_false(lock_or_unlock(OTHER, RMA_UNLOCK, true));
+	assert_int_equal(performed, most);
+	assert_int_equal(acks, 2);
+	assert_false(lock_or_unlock(ORIGIN, RMA_UNLOCK, true));
+	assert_false(lock_or_unlock(OTHER, RMA_LOCK, true));
+	assert_false(lock_or_unlock(ORIGIN, RMA_LOCK, true));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_GET, .bytes = 8}));
+	lmpi_exposed_drop(&x);
+}
+
 static void
 test_drop(void **state)
 {
@@ -351,6 +383,7 @@ main(void)
 		cmocka_unit_test_setup(test_length, open_part),
 		cmocka_unit_test_setup(test_outside, open_part),
 		cmocka_unit_test_setup(test_unlock, open_part),
+		cmocka_unit_test_setup(test_behind_lock, open_part),
 		cmocka_unit_test_setup(test_drop, open_part),
 		cmocka_unit_test_setup(test_answers, open_part),
 	};

@@ -21,7 +21,8 @@
  * Errors   MPI error classes, to be told with the next answer.  What no process of a window sends
  *	    ends in malformed(): what is no packet, bulk data of another length than was
  *	    announced, a lock given back that was not granted, a window that goes before the
- *	    bulk data that was announced to it has come.
+ *	    bulk data that was announced to it has come, more behind a LOCK than RMA_EARLY_MAX
+ *	    and what an origin cannot send while it waits for the lock.
  * Death    what an origin has announced and not sent ends with LMPI_ERR_PROC_FAILED, and is not
  *	    done; what came whole is.
  */
@@ -36,7 +37,8 @@
 /* Longer data to be accumulated goes in pieces if it can be cut. */
 #define RMA_PIECE      (INT64_C(256) << 10)
 #define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
-/* So much may follow a LOCK before it is granted: it lies at the target. */
+/* So much may follow a LOCK before it is granted, and one operation more: it lies at the target.
+ * Origins wait then (mpi/target.h); a target takes no more. */
 #define RMA_EARLY_MAX (UINT32_C(64) << 10)
 
 enum rma_kind {
@@ -128,6 +130,7 @@ struct lmpi_origin {
 	bool waits;	    /* for the lock */
 	bool exclusive;	    /* it was granted, and has not given it back by a packet */
 	uint32_t shared;    /* likewise, so often */
+	uint64_t early;	    /* bytes of operations that it has sent behind its last LOCK */
 	uint64_t turn;	    /* of its last bulk put */
 	struct lmpi_filling *filling_first, *filling_last; /* bulk puts that are arriving */
 	struct lmpi_later *later_first, *later_last;
