@@ -25,6 +25,8 @@
 	X(WIN_UNLOCKED, "what follows a LOCK is done before it is granted")       \
 	X(WIN_SHARED, "a lock that is asked for exclusively is shared")           \
 	X(WIN_GARBAGE, "bulk data that a lost process never sent is used")        \
+	X(WIN_COMPLETE, "a COMPLETE does not wait for bulk data of earlier puts") \
+	X(TARGET_POST, "a POST is not counted")                                   \
 	X(TARGET_ACKS, "answers of a lost process to a FLUSH are waited for")     \
 	X(TARGET_REPLY, "a result that a lost process would send is waited for")  \
 	X(TARGET_LOCK, "a lock of a lost process is waited for")                  \

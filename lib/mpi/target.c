@@ -127,7 +127,7 @@ lmpi_target_hear(struct lmpi_acting *all, struct lmpi_target *t, const struct lm
 		t->held = LMPI_LOCK_HELD;
 		return true;
 	case RMA_POST:
-		t->posted++;
+		t->posted += !LMPI_BUG(TARGET_POST);
 		return true;
 	default:
 		return false;

@@ -203,7 +203,8 @@ queue_job(const struct lmpi_job *j)
 	struct lmpi_origin *o = origin_of(j);
 	struct lmpi_later *l;
 
-	if (o->later_first == NULL && j->p.data_tag == 0 && has_filled(o, o->turn)) {
+	if ((o->later_first == NULL && j->p.data_tag == 0 && has_filled(o, o->turn)) ||
+	    (LMPI_BUG(WIN_COMPLETE) && j->p.kind == RMA_COMPLETE)) {
 		execute_job(j);
 		return;
 	}

@@ -9,7 +9,7 @@
  *	    increment is lost; who reads it twice under a shared lock reads the same.
  * sums	    are added to by all, in one packet or beside it: at the end they are what was added.
  * slices   are written by PUT, short and long, and read back: who reads sees what it wrote before;
- *	    after a fence everything is there.
+ *	    after a fence everything is there, and what came before a COMPLETE when that is.
  *
  * Then all meet, and their parts go.  A job of one cluster may lose processes.  Who hears of it
  * has a void window: it gives back the lock that it has, waits for what is under way, and meets
@@ -242,8 +242,54 @@ check_slices(const struct user *u)
 			  r);
 }
 
-/* MPI_Win_fence: all is flushed, then all meet; a second time, so that nobody writes before others
- * have looked. */
+/* An epoch with each neighbour: this process exposes its part to the one before it, and writes to
+ * the one behind it, long and short. */
+static void
+do_exposes(struct user *u)
+{
+	struct windows *all = windows_running;
+	uint32_t me = u->n->end->rank, before = (me + u->n->e.size - 1) % u->n->e.size;
+	struct lmpi_target *t;
+	struct lmpi_origin *o = &u->origin[before];
+
+	u->target = (me + 1) % u->n->e.size;
+	t = &u->targets[u->target];
+	switch (u->step) {
+	case 0: /* MPI_Win_post */
+		windows_tell(u, before, (struct rma_packet){.kind = RMA_POST}, NULL, 0);
+		break;
+	case 1: /* MPI_Win_start */
+		if (t->posted == 0)
+			return;
+		t->posted--;
+		u->len = coin(&all->t.prng, 50) ? SLICE : between(&all->t.prng, 1, SLICE);
+		for (uint64_t i = 0; i < u->len; i++)
+			u->wrote[u->target][i] ^= 0x5a;
+		windows_operate(u, RMA_PUT, AT(slice) + (uint64_t)me * SLICE, u->wrote[u->target],
+				u->len);
+		break;
+	case 2: /* MPI_Win_complete */
+		t->dirty = false;
+		windows_tell(u, u->target, (struct rma_packet){.kind = RMA_COMPLETE}, NULL, 0);
+		break;
+	default: /* MPI_Win_wait */
+		if (o->completed == 0)
+			return;
+		o->completed--;
+		INVARIANT(windows_sim(u), RESULT,
+			  !memcmp(u->mem->slice[before], all->user[before].wrote[me], SLICE),
+			  "rank %u: rank %u has completed, and something of it is missing", me,
+			  before);
+		all->met[2 * u->round + 1]++;
+		u->deed = MEETS;
+		u->step = 3;
+		return;
+	}
+	u->step++;
+}
+
+/* MPI_Win_fence: all is flushed, then all meet; then an epoch with the neighbours, and they meet a
+ * second time, so that nobody writes before others have looked. */
 static void
 do_meets(struct user *u)
 {
@@ -261,8 +307,9 @@ do_meets(struct user *u)
 		if (met[0] < u->n->e.size)
 			return;
 		check_slices(u);
-		met[1]++;
-		break;
+		u->deed = EXPOSES;
+		u->step = 0;
+		return;
 	default:
 		if (met[1] < u->n->e.size)
 			return;
@@ -359,6 +406,9 @@ act_user(struct enode *n)
 	case FLUSHES:
 		windows_flush(u);
 		u->deed = IDLE;
+		break;
+	case EXPOSES:
+		do_exposes(u);
 		break;
 	case LEAVES:
 		do_leaves(u);

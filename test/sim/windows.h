@@ -21,7 +21,7 @@ struct layout {
 };
 #define AT(field) offsetof(struct layout, field)
 
-enum deed { IDLE, WRITES, DRAWS, ADDS, GUARDS, READS, FLUSHES, MEETS, LEAVES, GONE };
+enum deed { IDLE, WRITES, DRAWS, ADDS, GUARDS, READS, FLUSHES, MEETS, EXPOSES, LEAVES, GONE };
 
 struct user {
 	struct enode *n;
