@@ -167,15 +167,15 @@ struct fabric_nodes {
 	uint16_t of[OCS_PORTS_MAX];
 };
 
-/* Where light that is ours goes from port p; OCS_NO_PORT: there is none, or it is that of x or y,
- * which is re-aimed and goes anyway. */
+/* Where light that is ours goes from port p; OCS_NO_PORT: there is none, or it is that between x
+ * and y. */
 static uint32_t
 fabric_beside(const struct circ_fabric *f, uint32_t p, uint32_t x, uint32_t y)
 {
-	if (p == OCS_NO_PORT || p == x || p == y || !fabric_ours(f, p))
+	if (p == OCS_NO_PORT || !fabric_ours(f, p))
 		return OCS_NO_PORT;
 	uint32_t to = ocs_at(f->m, p).out;
-	return to == x || to == y ? OCS_NO_PORT : to;
+	return (p == x && to == y) || (p == y && to == x) ? OCS_NO_PORT : to;
 }
 
 static bool
@@ -228,6 +228,9 @@ fabric_has_light(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint
 	for (uint32_t i = 0; i < s->nodes * s->stride; i++)
 		if (f->port_of[i] != OCS_NO_PORT)
 			at.of[f->port_of[i]] = (uint16_t)(i / s->stride);
+	/* What they carry goes anyway, yet one way of it may be dark long before the other. */
+	release_fabric(f, x, y, now_ns);
+	release_fabric(f, y, x, now_ns);
 	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
 		uint32_t pool = circ_slots_pool(s, u->a, u->b, i);
 		if (pool != CIRC_NONE)
