@@ -482,6 +482,8 @@ maintain(struct light_world *w, bool heal)
 		w->away[p] = !w->away[p];
 		w->away_ns[p] = w->now_ns;
 		w->withdrawn += w->away[p];
+		if (!w->away[p])
+			w->missed[p] = 0; /* as good as any: whoever restores it has mended it */
 		(void)light_controller_withdraw(w->controller, p, w->away[p], w->now_ns);
 	}
 }
