@@ -157,7 +157,7 @@ hello_ok(const struct light_controller *c, uint32_t agent, const struct light_he
 {
 	for (uint32_t i = 0; i < h->n; i++) {
 		uint32_t p = h->port[i].switch_port;
-		if (p >= c->cfg.ports || (c->node_of[p] != NO_AGENT && c->node_of[p] != agent))
+		if (p < c->cfg.ports && c->node_of[p] != NO_AGENT && c->node_of[p] != agent)
 			return false; /* another relay says that it is wired there */
 		for (uint32_t k = 0; k < i; k++)
 			if (h->port[k].switch_port == p)
@@ -166,18 +166,21 @@ hello_ok(const struct light_controller *c, uint32_t agent, const struct light_he
 	return true;
 }
 
-/* The group of its ports; false: they are in several, and then none of them is planned with. */
-static bool
-agent_grouped(const struct light_controller *c, struct agent *a)
+/* NULL, and the group of its ports; or why none of them is planned with. */
+static const char *
+agent_placed(const struct light_controller *c, struct agent *a)
 {
 	a->group = c->cfg.groups;
+	for (uint32_t i = 0; i < a->hello.n; i++)
+		if (a->hello.port[i].switch_port >= c->cfg.ports)
+			return LIGHT_TEXT_BEYOND;
 	for (uint32_t i = 0; c->cfg.groups && i < a->hello.n; i++) {
 		uint32_t g = c->cfg.group_of[a->hello.port[i].switch_port];
 		if (i && g != a->group)
-			return false;
+			return LIGHT_TEXT_GROUPS;
 		a->group = g;
 	}
-	return true;
+	return NULL;
 }
 
 static bool
@@ -193,17 +196,16 @@ hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, u
 	if (a->here || !hello_ok(c, agent, h))
 		return false;
 	*a = (struct agent){.here = true, .hello = *h};
-	bool grouped = agent_grouped(c, a);
-	if (!grouped)
+	const char *why = agent_placed(c, a);
+	if (why)
 		a->hello.n = 0;
 	for (uint32_t i = 0; i < a->hello.n; i++) {
 		c->node_of[h->port[i].switch_port] = agent;
 		c->slot_of[h->port[i].switch_port] = i;
 	}
-	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT,
-						       .at_ns = now_ns,
-						       .a = h->relay,
-						       .text = grouped ? NULL : LIGHT_TEXT_GROUPS});
+	light_controller_event(
+		c, (struct light_event){
+			   .kind = LIGHT_EVENT_AGENT, .at_ns = now_ns, .a = h->relay, .text = why});
 	offer_controller(c, agent);
 	return true;
 }

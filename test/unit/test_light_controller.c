@@ -392,6 +392,28 @@ ranks_share_places(void **state)
 	finish(&k);
 }
 
+/* A relay of a port that the switch has not got has no light, is told so, and may stay. */
+static void
+a_port_beyond_the_switch(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	uint32_t offers = k.offers;
+	light_controller_gone(k.c, 2, k.now_ns);
+	heard(&k, 2,
+	      (struct light_frame){.type = LIGHT_FRAME_HELLO,
+				   .hello = {.relay = {3, 7812},
+					     .n = 2,
+					     .port = {{4, {1, 1}}, {EASY_PORTS, {1, 1}}}}});
+	assert_string_equal(k.agent_text, LIGHT_TEXT_BEYOND);
+	job(&k, 2, KEY);
+	turns(&k, 5);
+	assert_int_equal(k.offers, offers);
+	assert_null(light_controller_check(k.c));
+	finish(&k);
+}
+
 static void
 nonsense_is_hung_up_on(void **state)
 {
@@ -402,7 +424,8 @@ nonsense_is_hung_up_on(void **state)
 				     .hello = {.relay = {9, 9}, .n = 1, .port = {{0, {1, 1}}}}};
 	light_controller_gone(k.c, 2, k.now_ns);
 	assert_false(light_controller_heard(k.c, 2, &stolen, k.now_ns)); /* relay 1's port */
-	stolen.hello.port[0].switch_port = EASY_PORTS;
+	stolen.hello.n = 2; /* both its ports at one of the switch */
+	stolen.hello.port[0].switch_port = stolen.hello.port[1].switch_port = 4;
 	assert_false(light_controller_heard(k.c, 2, &stolen, k.now_ns));
 	struct light_frame early = {.type = LIGHT_FRAME_JOB, .key = 1};
 	assert_false(light_controller_heard(k.c, 2, &early, k.now_ns));
@@ -556,6 +579,7 @@ main(void)
 		cmocka_unit_test(auto_reckons_with_gamma),
 		cmocka_unit_test(jobs_take_turns),
 		cmocka_unit_test(ranks_share_places),
+		cmocka_unit_test(a_port_beyond_the_switch),
 		cmocka_unit_test(nonsense_is_hung_up_on),
 		cmocka_unit_test(an_agent),
 	};

@@ -253,6 +253,17 @@ static const struct {
 	 "{ \"interface\": \"l1\", \"address\": \"10.50.0.2/24\", \"switch_port\": 1 } ], "
 	 "\"switch\": { \"protocol\": \"scpi\", \"address\": \"h\" } }, \"impi\":",
 	 "/optical/lit_groups", 9, "ports 0 and 1 of this relay are not in one group"},
+	{"light port beyond the switch", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"ports\": [ "
+	 "{ \"interface\": \"l0\", \"address\": \"10.50.0.1/24\", \"switch_port\": 8 } ], "
+	 "\"switch\": { \"protocol\": \"scpi\", \"address\": \"h\", \"ports\": 8 } }, \"impi\":",
+	 "/optical/ports/0/switch_port", 9, "8 is not below optical.switch.ports, 8"},
+	{"two light ports at one of the switch", "\"impi\":",
+	 "\"optical\": { \"controller\": \"10.0.0.9:1\", \"ports\": [ "
+	 "{ \"interface\": \"l0\", \"address\": \"10.50.0.1/24\", \"switch_port\": 3 }, "
+	 "{ \"interface\": \"l1\", \"address\": \"10.50.0.2/24\", \"switch_port\": 3 } ] }, "
+	 "\"impi\":",
+	 "/optical/ports/1/switch_port", 9, "is that of optical.ports 0, too"},
 	{"ports without names", "\"impi\":",
 	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"tl1-calient\", "
 	 "\"address\": \"h\" } }, \"impi\":",

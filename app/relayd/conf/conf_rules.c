@@ -237,6 +237,13 @@ check_controller(struct rules *r)
 			      "that "
 			      "have a fibre pair on ports of one number",
 			      c->optical.at[i].in, c->optical.at[i].out);
+		else if (c->optical.sw.protocol && c->optical.at[i].in >= c->optical.sw.ports)
+			FAULT(r, ptr, "%u is not below optical.switch.ports, %u; fix one of them",
+			      c->optical.at[i].in, c->optical.sw.ports);
+		for (uint32_t k = 0; k < i; k++)
+			if (c->optical.at[i].in != RD_NO_SWITCH_PORT &&
+			    c->optical.at[i].in == c->optical.at[k].in)
+				FAULT(r, ptr, "is that of optical.ports %u, too", k);
 	}
 }
 

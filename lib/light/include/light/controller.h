@@ -34,6 +34,9 @@
 #define LIGHT_TEXT_GROUPS                                                                      \
 	"its ports are in several groups of wavelengths, so it has no light; fix: put all of " \
 	"them into one group of optical.lit_groups"
+#define LIGHT_TEXT_BEYOND                                                                   \
+	"one of its ports is not below optical.switch.ports, so it has no light; fix: its " \
+	"switch_port, or optical.switch.ports here"
 
 enum light_event_kind {
 	LIGHT_EVENT_ONLINE, /* the switch's session */
