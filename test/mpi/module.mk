@@ -2,7 +2,7 @@
 # MPI conformance programs, compiled by our own mpicc and run as test/mpi/rows says.
 
 MPI_TESTS := $(sort $(patsubst test/mpi/%.c,%,$(shell grep -l check.h test/mpi/*.c)))
-MPI_TEST_PROGS := $(MPI_TESTS:%=$(B)/test/mpi/%)
+MPI_TEST_PROGS := $(MPI_TESTS:%=$(B)/test/mpi/%) $(B)/test/mpi/swarm
 SMOKE_EXTRA += $(MPI_TEST_PROGS) # test/smoke/mpi-clusters.sh runs them
 
 $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
@@ -10,6 +10,14 @@ $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
 	$(Q)mkdir -p $(@D)
 	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion -pthread \
 		$(CFLAGS) $(SAN) -Itest/mpi -I$(LMPI_GEN) -o $@ $< -lm
+
+# Random programs: more than one file.
+MPI_SWARM := $(sort $(wildcard test/mpi/swarm/*.c))
+$(B)/test/mpi/swarm: $(MPI_SWARM) $(wildcard test/mpi/swarm/*.h) $(LMPI_ALL)
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion \
+		$(CFLAGS) $(SAN) -o $@ $(MPI_SWARM)
 
 # Fortran: fixed form with mpif.h, free form with modules mpi and mpi_f08.  A sanitizer of clang's does
 # not go with gfortran's.
