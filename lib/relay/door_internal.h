@@ -141,6 +141,9 @@ void relay_door_cluster_rest(struct relay_core *c, uint32_t cluster);
 /* import, path: NONE for none. */
 uint32_t relay_door_hold(struct relay_core *c, uint32_t import, uint32_t path);
 void relay_door_unhold(struct relay_core *c, uint32_t h);
+/* The OWN door that is offered with it.  NONE: there is none, or it left; its label may be another
+ * process's by now. */
+uint32_t relay_door_along(const struct relay_core *c, const struct door_hold *h);
 
 /* door_import.c */
 /* What found no room. */

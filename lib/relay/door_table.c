@@ -474,6 +474,13 @@ relay_door_unhold(struct relay_core *c, uint32_t h)
 	d->nholds--;
 }
 
+uint32_t
+relay_door_along(const struct relay_core *c, const struct door_hold *h)
+{
+	uint32_t o = h->own && h->path != NONE ? relay_door_at(c, h->own, DOOR_OWN) : NONE;
+	return o != NONE && c->doors.door[o].at == h->path ? o : NONE;
+}
+
 /* ---- queries --------------------------------------------------------------------------- */
 
 void

@@ -24,7 +24,7 @@ send_ask(struct relay_core *c, uint32_t h, uint32_t t)
 				    .request = h,
 				    .label = e->here,
 				    .address = {bytes, (uint8_t)door_address_encode(&a, bytes)}};
-	uint32_t o = x->own ? relay_door_at(c, x->own, DOOR_OWN) : NONE;
+	uint32_t o = relay_door_along(c, x);
 	if (o != NONE) {
 		relay_door_address(c, o, &a);
 		n.own = (struct relay_door_bytes){own, (uint8_t)door_address_encode(&a, own)};

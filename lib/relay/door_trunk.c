@@ -196,8 +196,8 @@ relay_door_withdraw(struct relay_core *c, uint32_t path, uint32_t own, uint32_t 
 	struct doors *d = &c->doors;
 	uint32_t o = relay_door_at(c, own, DOOR_OWN);
 	const struct door_cluster *k = &d->cluster[cluster];
-	if (o == NONE)
-		return;
+	if (o == NONE || d->door[o].at != path)
+		return; /* it left, and the label may be another's */
 	for (uint32_t h = c->path[path].holds; h != NONE; h = d->hold[h].of_path.next)
 		if (d->hold[h].own == own && d->hold[h].import != NONE &&
 		    d->door[d->hold[h].import].at == cluster)
@@ -359,7 +359,7 @@ static bool
 export_offered(struct relay_core *c, uint32_t t, const struct door_hold *h, uint32_t called)
 {
 	struct doors *d = &c->doors;
-	uint32_t own = h->path == NONE ? NONE : relay_door_at(c, h->own, DOOR_OWN);
+	uint32_t own = relay_door_along(c, h);
 	uint32_t x = relay_door_find(d, c->trunk[t].door_root, called);
 	if (own != NONE && x == NONE)
 		x = add_export(c, t, own, called);
