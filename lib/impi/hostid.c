@@ -12,8 +12,8 @@ impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BYTES])
 {
 	memcpy(out, prefix, sizeof prefix);
 	be32_store(out + 4, id->token);
-	out[8] = IMPI_HOSTID_VERSION;
-	out[9] = id->kind;
+	out[8] = (uint8_t)(id->major << 4 | IMPI_HOSTID_VERSION);
+	out[9] = (uint8_t)(id->minor << 2 | id->kind);
 	be16_store(out + 10, id->port);
 	be32_store(out + 12, id->ipv4);
 }
@@ -25,12 +25,13 @@ impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES], struct impi_hostid *out)
 		return IMPI_HOSTID_FOREIGN;
 	struct impi_hostid id = {
 		.token = be32_load(in + 4),
-		.kind = in[9],
+		.kind = in[9] & 3,
+		.major = in[8] >> 4,
+		.minor = in[9] >> 2,
 		.port = be16_load(in + 10),
 		.ipv4 = be32_load(in + 12),
 	};
-	if (in[8] != IMPI_HOSTID_VERSION || id.port == 0 || id.ipv4 == 0 ||
-	    id.kind < IMPI_HOSTID_LIBMPI || id.kind > IMPI_HOSTID_RELAY_FOREIGN)
+	if ((in[8] & 15) != IMPI_HOSTID_VERSION || id.port == 0 || id.ipv4 == 0 || id.kind == 0)
 		return IMPI_HOSTID_BAD;
 	*out = id;
 	return IMPI_HOSTID_SUCI;

@@ -83,15 +83,15 @@ min_of(const uint8_t *data, uint32_t n)
 	return min;
 }
 
-/* Kind of relay that stands for a process with this id: what is behind another
- * relay's gateway stays another implementation's. */
-static uint8_t
-kind_for(const uint8_t id[IMPI_HOSTID_BYTES])
+/* What a relay that stands for a process says of it.  What is behind another relay's gateway stays
+ * another implementation's; the version of libmpi is told on. */
+static struct impi_hostid
+stand_in_for(const uint8_t id[IMPI_HOSTID_BYTES])
 {
 	struct impi_hostid h;
-	bool ours = impi_hostid_decode(id, &h) == IMPI_HOSTID_SUCI &&
-		    h.kind != IMPI_HOSTID_RELAY_FOREIGN;
-	return ours ? IMPI_HOSTID_RELAY : IMPI_HOSTID_RELAY_FOREIGN;
+	if (impi_hostid_decode(id, &h) != IMPI_HOSTID_SUCI || h.kind == IMPI_HOSTID_RELAY_FOREIGN)
+		return (struct impi_hostid){.kind = IMPI_HOSTID_RELAY_FOREIGN};
+	return (struct impi_hostid){.kind = IMPI_HOSTID_RELAY, .major = h.major, .minor = h.minor};
 }
 
 /* nown is the number of processes of our own client (with which i of nown is dealt
@@ -108,12 +108,10 @@ relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_
 		relay_deal_takers(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = relay_deal_owner(relay_deal_count(n, relays, m), shards,
 					  i - relay_deal_first(n, relays, m));
-	struct impi_hostid id = {
-		.token = (uint32_t)s->conf.token,
-		.kind = kind_for(id_of_proc),
-		.port = global ? r->port_global[shard] : r->port_private[shard],
-		.ipv4 = global ? r->ipv4_global : r->ipv4_private,
-	};
+	struct impi_hostid id = stand_in_for(id_of_proc);
+	id.token = (uint32_t)s->conf.token;
+	id.port = global ? r->port_global[shard] : r->port_private[shard];
+	id.ipv4 = global ? r->ipv4_global : r->ipv4_private;
 	impi_hostid_encode(&id, out);
 }
 

@@ -132,6 +132,12 @@ bool lmpi_job_decode(const void *in, size_t len, struct lmpi_job *j);
 void lmpi_job_free(struct lmpi_job *j);
 
 /* --- peers.c */
+struct impi_hostid;
+/* Put MAJOR and MINOR of a version of libmpi into a host id. */
+void lmpi_peers_sign(const char *version, struct impi_hostid *id);
+/* May libmpis with these two be clusters of one job?  Until 1.0 MINOR has to be the same, from then
+ * on MAJOR (doc/compatibility.md). */
+bool lmpi_peers_fit(const struct impi_hostid *a, const struct impi_hostid *b);
 /* Fill foreign, rep and reduce_on_pt2pt of job->peer (counted) from the processes' host
  * ids, from text (the syntax of impi/switches.h; NULL: none) and from what the clients
  * offered.  0 or an error class (said). */

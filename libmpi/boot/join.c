@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/version.h"
 #include "driver/suci_udp.h"
 #include "impi/client.h"
 #include "impi/hostid.h"
@@ -163,6 +164,7 @@ make_offer(struct talk *t)
 					 .kind = IMPI_HOSTID_LIBMPI,
 					 .port = how->contact[r].port,
 					 .ipv4 = be32_load(how->contact[r].ip)};
+		lmpi_peers_sign(BASE_VERSION, &id);
 		impi_hostid_encode(&id, t->proc[r].hostid);
 	}
 	/* A host is announced where its lowest rank listens; what lies behind it is told

@@ -4,9 +4,11 @@
 
 #include "internal.h"
 
+#include "base/version.h"
 #include "impi/hostid.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static int
 wrong(const char *text)
@@ -15,10 +17,44 @@ wrong(const char *text)
 	return LMPI_ERR_OTHER;
 }
 
-/* What announced process r: 0 libmpi or a relay for one, 1 another implementation
- * or a relay for one, -1 neither (said). */
+void
+lmpi_peers_sign(const char *version, struct impi_hostid *id)
+{
+	char *rest;
+	unsigned long major = strtoul(version, &rest, 10);
+	unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+
+	id->major = (uint8_t)(major < IMPI_MAJOR_MAX ? major : IMPI_MAJOR_MAX);
+	id->minor = (uint8_t)(minor < IMPI_MINOR_MAX ? minor : IMPI_MINOR_MAX);
+}
+
+bool
+lmpi_peers_fit(const struct impi_hostid *a, const struct impi_hostid *b)
+{
+	return a->major == b->major && (a->major > 0 || a->minor == b->minor);
+}
+
+/* Clusters say to each other what the code of one release says.  Own processes were compared to the
+ * letter (blob.c). */
+static bool
+version_fits(const struct lmpi_job *job, uint32_t client, const struct impi_hostid *id)
+{
+	struct impi_hostid own = {0};
+
+	lmpi_peers_sign(BASE_VERSION, &own);
+	if (client == job->client || lmpi_peers_fit(&own, id))
+		return true;
+	fprintf(stderr,
+		"libmpi: client %u has libmpi %u.%u, this one is " BASE_VERSION
+		"; fix: one release of libmpi in all clusters of a job\n",
+		client, id->major, id->minor);
+	return false;
+}
+
+/* What announced process r of that client: 0 libmpi or a relay for one, 1 another implementation
+ * or a relay for one, -1 neither, or a libmpi that does not fit (said). */
 static int
-kind_of(const struct lmpi_job *job, uint32_t r)
+kind_of(const struct lmpi_job *job, uint32_t client, uint32_t r)
 {
 	struct impi_hostid id;
 
@@ -26,7 +62,9 @@ kind_of(const struct lmpi_job *job, uint32_t r)
 	case IMPI_HOSTID_FOREIGN:
 		return 1;
 	case IMPI_HOSTID_SUCI:
-		return id.kind == IMPI_HOSTID_RELAY_FOREIGN;
+		if (id.kind == IMPI_HOSTID_RELAY_FOREIGN)
+			return 1;
+		return version_fits(job, client, &id) ? 0 : -1;
 	case IMPI_HOSTID_BAD:
 		break;
 	}
@@ -45,7 +83,7 @@ find_foreign(struct lmpi_job *job)
 		struct lmpi_client *p = &job->peer[c];
 		for (uint32_t i = 0; i < p->nprocs; i++) {
 			uint32_t r = p->first_rank + i;
-			int kind = kind_of(job, r);
+			int kind = kind_of(job, c, r);
 			if (kind < 0)
 				return LMPI_ERR_OTHER;
 			if (i > 0 && p->foreign != (kind == 1)) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Programs of another version (doc/compatibility.md): the number in a copy of the binary is another
-# one.  A relay beside it says so and jobs go on; libmpi begins no job with another one in its cluster.
+# one.  A relay beside it says so and jobs go on; libmpi begins no job with another one in its cluster,
+# or with one of another release in another cluster.
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -59,5 +60,26 @@ WHY=
 testbed_wait 60 "the job's end" ended || WHY="it does not end"
 grep -qs '^ok' "$TB_LOG/job-a.log" "$TB_LOG/job-b.log" || WHY+="it does not say ok"
 verdict "jobs go on over both" "$WHY"
+
+# Through relays, which tell each side what the other one has.
+cat >"$OLD/job" <<SH
+#!/bin/sh
+[ "\$IMPI_CLIENT" = 0 ] || export LD_PRELOAD=$OLD/libmpi_abi.so.1
+exec $B/test/mpi/probe
+SH
+chmod +x "$OLD/job"
+testbed_stop job-a 5 >/dev/null 2>&1
+testbed_stop job-b 5 >/dev/null 2>&1
+testbed_job "$B" job "$OLD/job"
+WHY=
+testbed_wait 60 "the end of a job of two releases" ended || WHY="it does not end; "
+refuses() { # SIDE OTHER THEIRS OWN
+	grep -q "libmpi: client $2 has libmpi ${3%.*}, this one is $4; fix: one release of libmpi in all clusters" \
+		"$TB_LOG/job-$1.log" || WHY+="side $1 does not say it; "
+}
+refuses a 1 "$then" "$now"
+refuses b 0 "$now" "$then"
+! grep -qs '^ok' "$TB_LOG/job-a.log" "$TB_LOG/job-b.log" || WHY+="the job runs"
+verdict "libmpi begins no job with a cluster that has another release" "$WHY"
 # shellcheck disable=SC2154 # of _tell.sh
 exit $rc

@@ -99,19 +99,23 @@ static inline void
 maker_ids(struct relay_job *j, const struct job_spec *s, uint32_t rank, uint32_t client, uint32_t i)
 {
 	uint8_t kind = s->foreign[client] ? IMPI_HOSTID_RELAY_FOREIGN : IMPI_HOSTID_RELAY;
-	struct impi_hostid g = {maker_relay_token(s, client), kind, 7000,
-				maker_relay_ip(client, 0)};
+	struct impi_hostid g = {.token = maker_relay_token(s, client),
+				.kind = kind,
+				.port = 7000,
+				.ipv4 = maker_relay_ip(client, 0)};
 	impi_hostid_encode(&g, j->global_id[rank]);
 	be64_store(j->global_id[rank] + 16, (uint64_t)s->label_base[client] + rank);
 	if (maker_is_direct(s, client)) {
 		maker_foreign_id(s, client, i, j->global_id[rank]);
 		be64_store(j->global_id[rank] + 16, 1000 + i);
 	}
-	struct impi_hostid p = {s->token, kind, 7001, 0x0a0000feu};
+	struct impi_hostid p = {.token = s->token, .kind = kind, .port = 7001, .ipv4 = 0x0a0000feu};
 	uint64_t pid = s->label_base[s->my_client] + rank;
 	if (client == s->my_client) {
-		p = (struct impi_hostid){maker_proc_token(i), IMPI_HOSTID_LIBMPI,
-					 (uint16_t)(6000 + i), 0x0a000001u + i};
+		p = (struct impi_hostid){.token = maker_proc_token(i),
+					 .kind = IMPI_HOSTID_LIBMPI,
+					 .port = (uint16_t)(6000 + i),
+					 .ipv4 = 0x0a000001u + i};
 		pid = s->foreign[client] ? 1000 + i : MAKER_PROC_BASE + rank;
 	}
 	impi_hostid_encode(&p, j->private_id[rank]);
@@ -199,10 +203,11 @@ make_job(const struct job_spec *s)
 		for (uint32_t i = 0; i < s->nprocs[c]; i++) {
 			bool direct = maker_is_direct(s, c);
 			uint32_t m = direct ? 0 : maker_owner(s->nprocs[c], s->nrelays[c], i);
-			struct impi_hostid id = {maker_relay_token(s, c),
-						 s->foreign[c] ? IMPI_HOSTID_RELAY_FOREIGN
-							       : IMPI_HOSTID_RELAY,
-						 7000, maker_relay_ip(c, m)};
+			struct impi_hostid id = {.token = maker_relay_token(s, c),
+						 .kind = s->foreign[c] ? IMPI_HOSTID_RELAY_FOREIGN
+								       : IMPI_HOSTID_RELAY,
+						 .port = 7000,
+						 .ipv4 = maker_relay_ip(c, m)};
 			struct relay_host *h = &j->host[j->nhosts ? j->nhosts - 1 : 0];
 			uint8_t bytes[16];
 			impi_hostid_encode(&id, bytes);

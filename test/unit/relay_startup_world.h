@@ -116,8 +116,13 @@ client_identities(struct cluster *k, uint32_t index)
 	}
 	for (uint32_t i = 0; i < k->nprocs; i++) {
 		struct impi_hostid id = {
-			0x100 * index + i, IMPI_HOSTID_LIBMPI, (uint16_t)(6000 + i),
-			k->direct ? 0xcb007100u + 16 * index + i : 0x0a000001u + i};
+			.token = 0x100 * index + i,
+			.kind = IMPI_HOSTID_LIBMPI,
+			.port = (uint16_t)(6000 + i),
+			.ipv4 = k->direct ? 0xcb007100u + 16 * index + i : 0x0a000001u + i,
+			.major = (uint8_t)index & IMPI_MAJOR_MAX,
+			.minor = 9,
+		};
 		impi_hostid_encode(&id, k->proc[i].hostid);
 		if (k->foreign) {
 			memset(k->proc[i].hostid, 0, 16);
@@ -513,6 +518,9 @@ check_view(const struct world *w, uint32_t me)
 			assert_int_equal(impi_hostid_decode(p->hostid, &id), IMPI_HOSTID_SUCI);
 			assert_int_equal(id.kind, o->foreign ? IMPI_HOSTID_RELAY_FOREIGN
 							     : IMPI_HOSTID_RELAY);
+			/* Ranks compare versions with those they cannot see. */
+			assert_int_equal(id.major, o->foreign ? 0 : c & IMPI_MAJOR_MAX);
+			assert_int_equal(id.minor, o->foreign ? 0 : 9);
 			uint32_t m = block_of(o->nprocs, owning_relays(k), i);
 			assert_int_equal(id.ipv4, k->member[m].ipv4_private);
 			assert_int_equal(impi_token_of(id.token, p->pid), announced_token(k, me));

@@ -166,17 +166,21 @@ static void
 hostids(void **state)
 {
 	(void)state;
-	static const uint8_t golden[16] = {0xfd, 'S', 'U',  'C',  0xde, 0xad, 0xbe, 0xef,
-					   1,	 2,   0x12, 0x34, 10,	0,    0,    9};
-	struct impi_hostid id = {
-		.token = 0xdeadbeef, .kind = IMPI_HOSTID_RELAY, .port = 0x1234, .ipv4 = 0x0a000009};
+	static const uint8_t golden[16] = {0xfd, 'S',  'U',  'C',  0xde, 0xad, 0xbe, 0xef,
+					   0x31, 0x26, 0x12, 0x34, 10,	 0,    0,    9};
+	struct impi_hostid id = {.token = 0xdeadbeef,
+				 .kind = IMPI_HOSTID_RELAY,
+				 .major = 3,
+				 .minor = 9,
+				 .port = 0x1234,
+				 .ipv4 = 0x0a000009};
 	struct impi_hostid back = {0};
 	uint8_t out[16];
 	impi_hostid_encode(&id, out);
 	assert_memory_equal(out, golden, 16);
 	assert_int_equal(impi_hostid_decode(golden, &back), IMPI_HOSTID_SUCI);
 	assert_true(back.token == id.token && back.kind == id.kind && back.port == id.port &&
-		    back.ipv4 == id.ipv4);
+		    back.ipv4 == id.ipv4 && back.major == 3 && back.minor == 9);
 	static const struct {
 		const char *name;
 		int at;
@@ -188,7 +192,8 @@ hostids(void **state)
 		{"version 2", 8, 2, IMPI_HOSTID_BAD},
 		{"kind 0", 9, 0, IMPI_HOSTID_BAD},
 		{"kind 3, a relay for a foreign process", 9, 3, IMPI_HOSTID_SUCI},
-		{"kind 4", 9, 4, IMPI_HOSTID_BAD},
+		{"kind 0 of a later libmpi", 9, 63 << 2, IMPI_HOSTID_BAD},
+		{"the last MAJOR", 8, 0xf1, IMPI_HOSTID_SUCI},
 		{"kind 1", 9, 1, IMPI_HOSTID_SUCI},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

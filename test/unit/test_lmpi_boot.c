@@ -139,6 +139,8 @@ hosts_of_a_client(void **state)
 	}
 }
 
+#define KIND_NONE 9 /* ours by its first bytes, and of no kind */
+
 /* A job of four clients: 0 this one, 1 behind a relay, 2 foreign with an address, 3
  * foreign behind a relay; kinds 0 = foreign id. */
 static void
@@ -156,7 +158,10 @@ settle_job(struct lmpi_job *j, const uint8_t kind[5])
 	for (int r = 0; r < 5; r++) {
 		struct impi_hostid id = {.token = 5, .kind = kind[r], .port = 9, .ipv4 = 9};
 		memset(proc[r], 0, 24);
-		if (kind[r])
+		lmpi_peers_sign(BASE_VERSION, &id);
+		if (kind[r] == KIND_NONE)
+			proc[r][0] = 0xfd, proc[r][1] = 'S', proc[r][2] = 'U', proc[r][3] = 'C';
+		else if (kind[r])
 			impi_hostid_encode(&id, proc[r]);
 	}
 	assert_true(lmpi_job_count(j));
@@ -189,7 +194,7 @@ static const struct {
 	{"2:nonsense", {1, 2, 0, 3, 3}, false, 0, 0, false},
 	{NULL, {1, 2, 0, 3, 2}, false, 0, 0, false}, /* client 3 is of both kinds */
 	{NULL, {1, 2, 0, 3, 0}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
-	{NULL, {1, 9, 0, 3, 3}, false, 0, 0, false}, /* no such kind of host id */
+	{NULL, {1, KIND_NONE, 0, 3, 3}, false, 0, 0, false},
 	{NULL, {3, 2, 0, 3, 3}, false, 0, 0, false}, /* we are not foreign */
 };
 
@@ -214,6 +219,56 @@ who_is_foreign(void **state)
 		assert_int_equal(j.peer[3].rep, settle_cases[i].rep3);
 		assert_int_equal(j.peer[2].reduce_on_pt2pt, settle_cases[i].reduce2);
 		assert_false(j.peer[3].reduce_on_pt2pt);
+	}
+}
+
+static const struct {
+	const char *a, *b;
+	bool fit;
+} version_cases[] = {
+	{"0.9.0", "0.9.0", true},  {"0.9.0", "0.9.7-rc1", true}, {"0.9.0", "0.10.0", false},
+	{"0.9.0", "1.9.0", false}, {"1.0.0", "1.62.5", true},	 {"1.0.0", "2.0.0", false},
+	{"0.9.0", "0", false},
+};
+
+static void
+versions_that_fit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof version_cases / sizeof version_cases[0]; i++) {
+		struct impi_hostid a = {0}, b = {0};
+		printf("  %s %s\n", version_cases[i].a, version_cases[i].b);
+		lmpi_peers_sign(version_cases[i].a, &a);
+		lmpi_peers_sign(version_cases[i].b, &b);
+		assert_int_equal(lmpi_peers_fit(&a, &b), version_cases[i].fit);
+		assert_int_equal(lmpi_peers_fit(&b, &a), version_cases[i].fit);
+	}
+	/* The next number that would not fit into a host id is in the way of a release. */
+	struct impi_hostid own = {0};
+	char said[32];
+	lmpi_peers_sign(BASE_VERSION, &own);
+	snprintf(said, sizeof said, "%u.%u.", own.major, own.minor);
+	assert_memory_equal(said, BASE_VERSION, strlen(said));
+}
+
+static void
+clusters_of_another_release(void **state)
+{
+	const uint8_t kind[5] = {1, 2, 0, 3, 3};
+	struct impi_offered o[IMPI_CLIENTS_MAX] = {0};
+	struct impi_hostid id;
+	struct lmpi_job j;
+
+	(void)state;
+	for (int r = 0; r < 5; r++) {
+		settle_job(&j, kind);
+		if (!kind[r])
+			continue;
+		assert_int_equal(impi_hostid_decode(j.proc[r], &id), IMPI_HOSTID_SUCI);
+		id.minor++;
+		impi_hostid_encode(&id, j.proc[r]);
+		/* Another MPI has no libmpi, and the own one was compared to the letter. */
+		assert_int_equal(lmpi_peers_settle(&j, NULL, o), r == 1 ? LMPI_ERR_OTHER : LMPI_OK);
 	}
 }
 
@@ -351,6 +406,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
 		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(versions_that_fit),  cmocka_unit_test(clusters_of_another_release),
 		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
 		cmocka_unit_test(bridges_come_last),  cmocka_unit_test(server_syntax),
 	};

@@ -388,7 +388,11 @@ foreign_hosts_that_make_no_sense(void **state)
 			memset(w.c[2].host[0].addr, 0, 16);
 			break;
 		case 2:
-			impi_hostid_encode(&(struct impi_hostid){1, 1, 6000, 1}, k->proc[1].hostid);
+			impi_hostid_encode(&(struct impi_hostid){.token = 1,
+								 .kind = IMPI_HOSTID_LIBMPI,
+								 .port = 6000,
+								 .ipv4 = 1},
+					   k->proc[1].hostid);
 			break;
 		case 3:
 			k->host[1].nprocs = 1;

@@ -2,8 +2,11 @@
 /* impi/hostid.h - the Suci host id that our processes and relays announce as
  * IMPI_P_IPV6 (doc/job-setup.md, "Suci host ids").
  *
- *     0      4       8        9      10     12     16
- *     | fd 53 55 43 | token | ver=1 | kind | port | ipv4 |      ("SUC")
+ *     0             4       8                    9                 10     12     16
+ *     | fd 53 55 43 | token | MAJOR 4 | ver 4 =1 | MINOR 6 | kind 2 | port | ipv4 |      ("SUC")
+ *
+ * MAJOR and MINOR are of the libmpi of that process; a relay passes on those of the process that it
+ * stands for.
  *
  * Anything that does not begin with fd 53 55 43 is a foreign host, reached by
  * IMPI over TCP at its IMPI_H_IPV6 / IMPI_H_PORT. */
@@ -14,6 +17,8 @@
 
 #define IMPI_HOSTID_BYTES   16
 #define IMPI_HOSTID_VERSION 1
+#define IMPI_MAJOR_MAX	    15
+#define IMPI_MINOR_MAX	    63
 
 enum impi_hostid_kind {
 	IMPI_HOSTID_LIBMPI = 1,
@@ -28,6 +33,8 @@ struct impi_hostid {
 	uint8_t kind;	/* enum impi_hostid_kind */
 	uint16_t port;	/* UDP, host byte order */
 	uint32_t ipv4;	/* host byte order */
+	uint8_t major;	/* of its libmpi's version; at most IMPI_MAJOR_MAX */
+	uint8_t minor;	/* at most IMPI_MINOR_MAX */
 };
 
 enum impi_hostid_result {
