@@ -105,7 +105,7 @@ coverage:
 	@test/run-coverage
 
 # What people read, and what that points at.
-DOCUMENTS = README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc/*.md doc/howto/*.md \
+DOCUMENTS = README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc/*.md doc/howto/*.md doc/tutorials/*.md \
 	doc/evaluation/*.svg doc/evaluation/*.md test/explored.md test/interop/*.md tools/wireshark/README.md examples/*.c
 
 ## install       programs, libraries, headers, man pages, the systemd unit under DESTDIR/PREFIX
