@@ -134,7 +134,10 @@ marked() {
 
 # From now on what relay afe0 sends has another source port.
 nat() {
-	wan nft -f - <<-NFT
+	if [ $ip = ip6 ]; then nat_six; else nat_four; fi | wan nft -f -
+}
+nat_four() {
+	cat <<-NFT
 		table netdev nat {
 			chain from_a {
 				type filter hook ingress device afe0 priority 0
@@ -147,6 +150,37 @@ nat() {
 		}
 	NFT
 }
+# Linux 6.18's nft does not find the UDP header of all IPv6 frames of packet sockets.  So ports and
+# checksums are set by their places in the packet; what a sum becomes is in a map (RFC 1624).
+nat_six() {
+	cat <<-NFT
+		table netdev nat {
+			$(sums_by_port out 7812 40001)
+			$(sums_by_port back 40001 7812)
+			chain from_a {
+				type filter hook ingress device afe0 priority 0
+				ip6 saddr $(testbed_outside afe0) ip6 nexthdr udp @nh,320,16 7812 \
+					@nh,320,16 set 40001 @nh,368,16 set @nh,368,16 map @out
+			}
+			chain to_a {
+				type filter hook ingress device bfe0 priority 0
+				ip6 daddr $(testbed_outside afe0) ip6 nexthdr udp @nh,336,16 40001 \
+					@nh,336,16 set 7812 @nh,368,16 set @nh,368,16 map @back
+			}
+		}
+	NFT
+}
+sums_by_port() { # NAME FROM TO
+	awk -v name="$1" -v from="$2" -v to="$3" 'BEGIN {
+		printf "map %s { typeof udp checksum : udp checksum; elements = { ", name
+		for (sum = 1; sum < 65536; sum++) {
+			s = (65535 - sum) + (65535 - from) + to
+			while (s > 65535) s = s % 65536 + int(s / 65536)
+			printf "%s%d : %d", sum == 1 ? "" : ", ", sum, s == 65535 ? s : 65535 - s
+		}
+		print " } }"
+	}'
+}
 
 moved() {
 	local peer
@@ -154,7 +188,7 @@ moved() {
 	nat || fail "nft: no table of family netdev in this kernel"
 	testbed_wait 10 "the trunk to move" counted bfe0 paths_moved 1 || WHY="the trunk did not move"
 	peer=$(trunks bfe0 | awk '$2 == "trunk" { print $3 }')
-	[ -n "$WHY" ] || [ "$peer" = 198.51.100.11:40001 ] || WHY="its peer is $peer"
+	[ -n "$WHY" ] || [ "$peer" = "$(testbed_outside afe0 40001)" ] || WHY="its peer is $peer"
 	[ -n "$WHY" ] || testbed_wait 10 "traffic" between bfe0 rx_segments \
 		$(($(trunk bfe0 rx_segments) + 500)) 1000000000 || WHY="nothing comes from there"
 	verdict "the trunk follows a NAT to $peer" "$WHY"
@@ -191,7 +225,7 @@ emptied() {
 went_on() {
 	touch "$TB_DIR/enough"
 	ended
-	[ -n "$WHY" ] || [ "$(count bfe0 paths_moved)" = $moves ] || WHY="moved $(count bfe0 paths_moved) times"
+	[ -n "$WHY" ] || [ "$(count bfe0 paths_moved)" = 1 ] || WHY="moved $(count bfe0 paths_moved) times"
 	[ -n "$WHY" ] || ! grep -q 'is down: trunk' "$TB_LOG"/relayd-*.log || WHY="a trunk went down"
 	verdict "the job was right meanwhile" "$WHY"
 	rm -f "$TB_DIR/enough"
@@ -208,14 +242,12 @@ grown $((9000 - head)) $((9000 - head)) 9000
 idle=(afe0 "$(stats afe0 pool in_use)" bfe0 "$(stats bfe0 pool in_use)")
 start 3600
 testbed_wait 10 "the job to run" grep -q '^running' "$TB_LOG/job-a.log" || fail "the job does not start"
-# Linux 6.18 does not find the UDP header of all IPv6 frames from a packet socket.
-moves=1
-if [ $ip = ip ]; then moved; else moves=0 && echo "SKIP trunk-path: nft is no NAT for these IPv6 frames"; fi
+moved
 marked
 narrowed
 went_on
 emptied "${idle[@]}"
-[ $moves = 0 ] || wan nft delete table netdev nat
+wan nft delete table netdev nat
 for fe in afe0 bfe0; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
 wan_mtu 4000
 grown 3900 3976 4000
