@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "place.h"
 
+#include <ftw.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -72,4 +73,28 @@ launch_add_libraries(void)
 	}
 	free(real);
 	return ok;
+}
+
+bool
+launch_make_folder(const char *name, char *out, size_t cap)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (!tmp || strlen(tmp) > 40)
+		tmp = "/tmp";
+	snprintf(out, cap, "%s/%s.XXXXXX", tmp, name);
+	return mkdtemp(out) != NULL;
+}
+
+static int
+unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
+void
+launch_remove_folder(const char *folder)
+{
+	(void)nftw(folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 }

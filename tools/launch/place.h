@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/launch/place.h - where programs and libraries are: impirun and mpirun. */
+/* tools/launch/place.h - where programs and libraries are: impirun, mpirun, mpispd. */
 #ifndef LAUNCH_PLACE_H
 #define LAUNCH_PLACE_H
 
@@ -16,5 +16,10 @@ bool launch_find(const char *name, char *out, size_t cap);
 /* The folder of our libraries, beside that of this program, goes first in
  * LD_LIBRARY_PATH; what the user had stays behind.  False: no memory. */
 bool launch_add_libraries(void);
+/* A folder of this program's own, in TMPDIR or /tmp: NAME.XXXXXX; out: of cap bytes, 64 do.  false
+ * and errno: out has the name. */
+bool launch_make_folder(const char *name, char *out, size_t cap);
+/* With all that is in it. */
+void launch_remove_folder(const char *folder);
 
 #endif

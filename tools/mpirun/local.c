@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -554,13 +553,6 @@ attend(void)
 
 /* ---- begin and end ---------------------------------------------------------------- */
 
-static int
-unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st, (void)type, (void)at;
-	return remove(path);
-}
-
 static void
 watch_signals(sigset_t *old)
 {
@@ -641,7 +633,6 @@ programs_missing(const struct mpirun_options *o)
 int
 mpirun_local(const struct mpirun_options *o)
 {
-	const char *tmp = getenv("TMPDIR");
 
 	if (o->show) {
 		show_local(o);
@@ -658,10 +649,7 @@ mpirun_local(const struct mpirun_options *o)
 	if (!g.rank)
 		mpirun_fail("out of memory");
 	(void)add_ranks(o->app, o->napps);
-	if (!tmp || strlen(tmp) > 40)
-		tmp = "/tmp";
-	snprintf(g.folder, sizeof g.folder, "%s/mpirun.XXXXXX", tmp);
-	if (!mkdtemp(g.folder))
+	if (!launch_make_folder("mpirun", g.folder, sizeof g.folder))
 		mpirun_fail("%s: %s", g.folder, strerror(errno));
 	watch_signals(&g.mask); /* before PMIx's threads, which inherit the mask */
 	g.begun_s = now_s();
@@ -679,7 +667,7 @@ mpirun_local(const struct mpirun_options *o)
 			mpirun_pmix_stop();
 	}
 	names_drop(getpid());
-	nftw(g.folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
+	launch_remove_folder(g.folder);
 	free(g.rank);
 	if (ok && (g.status != 0 || g.torn)) { /* the server's threads are still there */
 		fflush(NULL);

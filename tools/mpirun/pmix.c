@@ -6,6 +6,7 @@
  * is kept in atomics, and a byte in a pipe wakes the main thread. */
 #include "mpirun.h"
 
+#include "pmix_job.h"
 #include "serve.h"
 
 #include "lmpi/launch.h"
@@ -198,129 +199,29 @@ static pmix_server_module_t module = {
 	.client_connected2 = on_connected,
 };
 
-/* ---- what the ranks may ask --------------------------------------------------- */
-
-static void
-op_done(pmix_status_t status, void *arg)
-{
-	_Atomic int *result = arg;
-	atomic_store(result, status == PMIX_SUCCESS ? 1 : 2);
-}
-
-/* Wait for an answer that comes at once. */
-static bool
-finished(const char *what, pmix_status_t rc, _Atomic int *result)
-{
-	if (rc == PMIX_OPERATION_SUCCEEDED)
-		return true;
-	while (rc == PMIX_SUCCESS && atomic_load(result) == 0)
-		usleep(50);
-	if (rc == PMIX_SUCCESS && atomic_load(result) == 1)
-		return true;
-	mpirun_say("PMIx: %s: %s", what, PMIx_Error_string(rc == PMIX_SUCCESS ? PMIX_ERROR : rc));
-	return false;
-}
-
-/* "0,1,2..." */
-static char *
-all_ranks(uint32_t nranks)
-{
-	size_t cap = (size_t)nranks * 6 + 1, n = 0;
-	char *s = malloc(cap);
-	for (uint32_t r = 0; s && r < nranks; r++)
-		n += (size_t)snprintf(s + n, cap - n, "%s%u", r ? "," : "", r);
-	return s;
-}
-
-static void
-load_u32(pmix_info_t *info, const char *key, uint32_t v)
-{
-	PMIX_INFO_LOAD(info, key, &v, PMIX_UINT32);
-}
-
-static uint32_t
-app_of(const struct job *j, uint32_t rank)
-{
-	uint32_t a = 0;
-	for (uint32_t first = 0; rank >= first + j->app[a].n; a++)
-		first += j->app[a].n;
-	return a;
-}
-
-static void
-describe_rank(pmix_info_t *info, const struct job *j, uint32_t rank)
-{
-	pmix_data_array_t array;
-	pmix_info_t *of;
-	pmix_rank_t r = rank, global = j->first + rank;
-	uint16_t local = (uint16_t)rank;
-
-	PMIX_DATA_ARRAY_CONSTRUCT(&array, 6, PMIX_INFO);
-	of = array.array;
-	PMIX_INFO_LOAD(&of[0], PMIX_RANK, &r, PMIX_PROC_RANK);
-	load_u32(&of[1], PMIX_APPNUM, app_of(j, rank));
-	PMIX_INFO_LOAD(&of[2], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
-	PMIX_INFO_LOAD(&of[3], PMIX_NODE_RANK, &local, PMIX_UINT16);
-	PMIX_INFO_LOAD(&of[4], PMIX_HOSTNAME, g.host, PMIX_STRING);
-	PMIX_INFO_LOAD(&of[5], PMIX_GLOBAL_RANK, &global, PMIX_PROC_RANK);
-	PMIX_INFO_LOAD(info, PMIX_PROC_DATA, &array, PMIX_DATA_ARRAY);
-	PMIX_DATA_ARRAY_DESTRUCT(&array);
-}
+/* ---- jobs are told of, and started -------------------------------------------- */
 
 static bool
-register_job(const struct job *j)
+describe_local_job(const struct job *j)
 {
-	_Atomic int result = 0;
-	size_t n = 9, ninfo = n + j->n;
-	pmix_info_t *info;
-	char *peers = all_ranks(j->n), *nodes = NULL, *procs = NULL;
-	pmix_status_t rc = PMIX_ERR_NOMEM;
-	bool ok = false;
+	const char *host = g.host;
+	uint32_t *ranks = calloc(j->napps, sizeof *ranks);
 
-	if (!peers)
-		return false;
-	PMIX_INFO_CREATE(info, ninfo);
-	if (PMIx_generate_regex(g.host, &nodes) == PMIX_SUCCESS &&
-	    PMIx_generate_ppn(peers, &procs) == PMIX_SUCCESS) {
-		load_u32(&info[0], PMIX_JOB_SIZE, j->n);
-		/* Without a bound its place says the size again. */
-		load_u32(&info[1], g.universe ? PMIX_UNIV_SIZE : PMIX_JOB_SIZE,
-			 g.universe ? g.universe : j->n);
-		load_u32(&info[2], PMIX_LOCAL_SIZE, j->n);
-		load_u32(&info[3], PMIX_MAX_PROCS, j->n);
-		load_u32(&info[4], PMIX_JOB_NUM_APPS, j->napps);
-		load_u32(&info[5], PMIX_NUM_NODES, 1);
-		PMIX_INFO_LOAD(&info[6], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
-		PMIX_INFO_LOAD(&info[7], PMIX_NODE_MAP, nodes, PMIX_REGEX);
-		PMIX_INFO_LOAD(&info[8], PMIX_PROC_MAP, procs, PMIX_REGEX);
-		for (uint32_t r = 0; r < j->n; r++)
-			describe_rank(&info[n + r], j, r);
-		rc = PMIx_server_register_nspace(j->nspace, (int)j->n, info, ninfo, op_done,
-						 &result);
-		ok = finished("describing the job", rc, &result);
-	}
-	PMIX_INFO_FREE(info, ninfo);
-	free(nodes);
-	free(procs);
-	free(peers);
+	for (uint32_t a = 0; ranks && a < j->napps; a++)
+		ranks[a] = j->app[a].n;
+	if (!ranks)
+		mpirun_say("out of memory");
+	bool ok = ranks && launch_pmix_describe(&(struct launch_pmix_job){.nspace = j->nspace,
+									  .ranks = j->n,
+									  .universe = g.universe,
+									  .first = j->first,
+									  .napps = j->napps,
+									  .app_ranks = ranks,
+									  .nodes = 1,
+									  .node = &host,
+									  .say = mpirun_say});
+	free(ranks);
 	return ok;
-}
-
-static bool
-register_ranks(const struct job *j)
-{
-	for (uint32_t r = 0; r < j->n; r++) {
-		_Atomic int result = 0;
-		pmix_proc_t proc;
-
-		PMIX_LOAD_PROCID(&proc, j->nspace, r);
-		if (!finished("describing a rank",
-			      PMIx_server_register_client(&proc, getuid(), getgid(), NULL, op_done,
-							  &result),
-			      &result))
-			return false;
-	}
-	return true;
 }
 
 static bool
@@ -346,7 +247,7 @@ add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n, uint32_t 
 	g.njobs++;
 	g.nranks += n;
 	atomic_store(&g.jobs, j);
-	return register_job(j) && register_ranks(j);
+	return describe_local_job(j);
 }
 
 bool
@@ -439,20 +340,11 @@ mpirun_pmix_tell_unmet(uint32_t rank, const char *text)
 char **
 mpirun_pmix_env(uint32_t rank, char **own)
 {
-	pmix_proc_t proc;
-	char **env = NULL;
-	size_t n = 0;
+	const struct job *j = job_of_rank(rank);
+	char **env = launch_pmix_env(j->nspace, rank - j->first, own);
 
-	while (own[n])
-		n++;
-	env = calloc(n + 1, sizeof *env);
-	for (size_t i = 0; env && i < n; i++)
-		env[i] = strdup(own[i]);
-	proc_of_rank(rank, &proc);
-	if (!env || PMIx_server_setup_fork(&proc, &env) != PMIX_SUCCESS) {
+	if (!env)
 		mpirun_say("no memory for the environment of a rank");
-		return NULL;
-	}
 	return env;
 }
 
