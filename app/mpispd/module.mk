@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# mpispd: the daemon of a node of clusters that go on.  conf and wire are archives that tests and
-# fuzzers link alone.
-include app/mpispd/conf/module.mk app/mpispd/wire/module.mk
+# mpispd: the daemon of a node of clusters that go on.  conf, wire and pmix are archives that tests
+# and fuzzers link alone.
+include app/mpispd/conf/module.mk app/mpispd/wire/module.mk app/mpispd/pmix/module.mk
 
-$(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c,spdconf spdwire spclient spxagreed sp quorum spx rdctl datagram tunefile sucaead sucudp doorclient relayproto door suci tune process base,jansson libbsd-overlay,-lpthread)
+$(call prog,mpispd,$(wildcard app/mpispd/daemon/*.c) tools/launch/place.c tools/launch/pmix_job.c,spdpmix spdconf spdwire spclient spxagreed sp quorum spx rdctl datagram tunefile sucaead sucudp doorclient relayproto door suci tune process base,pmix jansson libbsd-overlay,-lpthread)
 
 .PHONY: install-mpispd
 INSTALL_TARGETS += install-mpispd

@@ -235,7 +235,7 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	snprintf(path, sizeof path, "clusters.%.60s", name);
 	spd_keys_are(r, o, path,
 		     "units program wdir compute in out spares in_flight relay io "
-		     "io_spares start");
+		     "io_spares start pmix");
 	if (!spd_name_is_good(r, name, path, sizeof k->name))
 		return;
 	snprintf(k->name, sizeof k->name, "%s", name);
@@ -262,6 +262,7 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	k->stage = k->in + k->out > 0;
 	read_in_flight(r, k, o, path);
 	read_begin(r, k, o, path);
+	k->pmix = spd_truth_of(r, o, path, "pmix", false);
 	char *relay = spd_text_of(r, o, path, "relay", false);
 	if (relay)
 		snprintf(k->relay, sizeof k->relay, "%s", relay);

@@ -100,6 +100,24 @@ check_cluster(struct reading *r, const struct spd_conf *c, const struct spd_clus
 				   k->spares);
 }
 
+/* Nobody lets a newcomer in there. */
+static void
+check_pmix_cluster(struct reading *r, const struct spd_cluster *k)
+{
+	char path[SPD_WHY / 4];
+
+	snprintf(path, sizeof path, "clusters.%s.pmix", k->name);
+	if (k->pmix && k->stage)
+		spd_reading_failed(r, path,
+				   "%s is a stage of a pipeline, whose processes are of libmpi",
+				   k->name);
+	else if (k->pmix && k->spares)
+		spd_reading_failed(r, path,
+				   "%u spares, but PMIx gives a process its rank when it starts: "
+				   "a spare has none, and could not take one over",
+				   k->spares);
+}
+
 static void
 check_none_left(struct reading *r, const struct spd_conf *c)
 {
@@ -196,6 +214,8 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 	mark_stages(c);
 	for (uint32_t i = 0; i < c->nclusters; i++)
 		check_cluster(r, c, &c->cluster[i]);
+	for (uint32_t i = 0; i < c->nclusters; i++)
+		check_pmix_cluster(r, &c->cluster[i]);
 	for (uint32_t a = 0; a < c->nunits; a++)
 		for (uint32_t b = a + 1; b < c->nunits; b++)
 			if (strcmp(c->unit[a].host, c->unit[b].host) == 0 &&

@@ -7,15 +7,16 @@
  *   journal.c  what it must not forget, written by a thread
  *   procs.c	the processes of this unit: started, watched, stopped, ended
  *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
+ *   foreign.c  processes of programs that know PMIx (spd/pmix.h)
  *   feed.c	the same of processes of a pipeline (spx/feed.h); their addresses
  *   pipeline.c what is agreed on as a view of lib/spx, and changes of it
  *   program.c  whether processes run the same program
  *   ctl.c	the control socket: JSON-RPC for mpispctl
  *   log.c	what is said, and kept for mpispctl
  *
- * One thread, and one that writes the journal.  lib/sp calls back from inside and must not be
- * called then: its news are noted, and seen to when it has returned (spd_follow()). Units    ns of
- * CLOCK_MONOTONIC. */
+ * One thread, one that writes the journal, and PMIx's if a cluster asks for it.  lib/sp calls back
+ * from inside and must not be called then: its news are noted, and seen to when it has returned
+ * (spd_follow()). Units    ns of CLOCK_MONOTONIC. */
 #ifndef SPD_DAEMON_H
 #define SPD_DAEMON_H
 
@@ -192,6 +193,23 @@ void spd_card_came(const struct spd_note *n, uint64_t now_ns);
 void spd_card_wanted(uint32_t unit, uint64_t epoch);
 /* Cards that have not come are asked for.  When to call again. */
 uint64_t spd_card_turn(uint64_t now_ns);
+
+/* A process ends the cluster, or what it does has to: all units are told. */
+void spd_abort_all(uint32_t status, const char *text);
+
+/* --- foreign.c: nothing happens unless the cluster has "pmix" */
+/* false: said why. */
+bool spd_foreign_begin(void);
+/* false: PMIx's thread is still there; leave by _exit(). */
+bool spd_foreign_end(void);
+/* Of a rank's process; malloc'd; NULL: no memory. */
+char **spd_foreign_env(uint32_t rank);
+int spd_foreign_fd(void); /* -1, or to be polled: then spd_foreign_poll() */
+void spd_foreign_poll(uint64_t now_ns);
+void spd_foreign_hear(uint32_t unit, const struct spd_note *n, uint64_t now_ns);
+void spd_foreign_follow(void);
+/* When to call again. */
+uint64_t spd_foreign_turn(uint64_t now_ns);
 
 /* --- feed.c */
 /* Who it is, as soon as it has a slot. */

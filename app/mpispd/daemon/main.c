@@ -50,8 +50,10 @@ spd_end(int status, uint32_t why, const char *text)
 static bool
 all_have_left(const struct sp_view *v)
 {
+	/* Of a program of PMIx nobody takes a rank over that is dead. */
 	for (uint32_t r = 0; r < v->l.roles; r++)
-		if (!v->gone[r] && (v->role[r] == SP_NONE || !spd.left[v->role[r]]))
+		if (!v->gone[r] && !(spd.cluster->pmix && v->role[r] == SP_NONE) &&
+		    (v->role[r] == SP_NONE || !spd.left[v->role[r]]))
 			return false;
 	return true;
 }
@@ -63,7 +65,7 @@ left_too_early(const struct sp_view *v)
 	static const char why[] = "a process died while others had left MPI already; its rank is "
 				  "not taken over any more";
 
-	for (uint32_t r = 0; r < spd.cluster->compute && v->epoch; r++) {
+	for (uint32_t r = 0; r < spd.cluster->compute && v->epoch && !spd.cluster->pmix; r++) {
 		if (v->role[r] == SP_NONE || !spd.left[v->role[r]] ||
 		    spd.card[r].epoch == v->epoch + UINT64_C(1))
 			continue;
@@ -72,6 +74,15 @@ left_too_early(const struct sp_view *v)
 		return true;
 	}
 	return false;
+}
+
+static void
+finish_if_done(const struct sp_view *v)
+{
+	if (spd.ending || left_too_early(v) || !all_have_left(v))
+		return;
+	spd_log("cluster %s has finished", spd.cluster->name);
+	spd_end(0, SP_WHY_NONE, "the cluster has finished");
 }
 
 void
@@ -86,10 +97,7 @@ spd_slot_left(uint32_t slot)
 		spd_feed_done();
 		return;
 	}
-	if (spd.ending || left_too_early(v) || !all_have_left(v))
-		return;
-	spd_log("cluster %s has finished", spd.cluster->name);
-	spd_end(0, SP_WHY_NONE, "the cluster has finished");
+	finish_if_done(v);
 }
 
 /* ---- news of lib/sp ---- */
@@ -101,15 +109,23 @@ follow_view(uint64_t now_ns)
 		const struct sp_view *v = spd_view();
 		spd.view_is_new = false;
 		if (v->over) {
-			spd_log("%s is over: %s",
+			spd_log("%s is over: %s%s",
 				spd.group.pipeline ? "the pipeline" : "the cluster",
-				sp_why_text(v->over));
+				sp_why_text(v->over),
+				spd.cluster->pmix ? "; ranks of a program of PMIx are not taken "
+						    "over (clusters..pmix)"
+						  : "");
 			spd_end(v->over == SP_WHY_OPERATOR ? 0 : 1, v->over, sp_why_text(v->over));
 			return;
 		}
 		spd_procs_follow(v, now_ns);
 		if (spd.group.pipeline) {
 			spd_feed_follow(v, now_ns);
+			continue;
+		}
+		if (spd.cluster->pmix) {
+			spd_foreign_follow();
+			finish_if_done(v);
 			continue;
 		}
 		if (left_too_early(v))
@@ -120,7 +136,7 @@ follow_view(uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-#define OWN_FDS	 3u /* signals, net, journal */
+#define OWN_FDS	 4u /* signals, net, journal, PMIx */
 #define PARTS_NS (20 * BASE_MS_NS)
 
 static int signals = -1;
@@ -198,7 +214,9 @@ turn_daemon(struct pollfd *fd)
 
 	spd_node_turn(now);
 	follow_view(now);
-	until = base_min_ns(until, spd.group.pipeline ? spd_feed_turn(now) : spd_card_turn(now));
+	until = base_min_ns(until, spd.group.pipeline  ? spd_feed_turn(now)
+				   : spd.cluster->pmix ? spd_foreign_turn(now)
+						       : spd_card_turn(now));
 	until = base_min_ns(until, spd_node_expiry_ns());
 	(void)datagram_progress(spd.net);
 	until = base_min_ns(until, net_expiry_ns(now));
@@ -207,12 +225,14 @@ turn_daemon(struct pollfd *fd)
 	fd[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
 	fd[2] = (struct pollfd){.fd = spd_journal_fd(), .events = POLLIN};
+	fd[3] = (struct pollfd){.fd = spd_foreign_fd(), .events = POLLIN};
 	nfds_t ctl = spd_ctl_fds(fd + OWN_FDS, now, &until),
 	       procs = spd_procs_fds(fd + OWN_FDS + ctl);
 	sleep_daemon(fd, OWN_FDS + ctl + procs, until);
 	now = spd_now_ns();
 	hear_signals();
 	spd_journal_turn(now);
+	spd_foreign_poll(now); /* before ends of processes: what they said comes first */
 	spd_procs_poll(fd + OWN_FDS + ctl, procs, now);
 	spd_net_read(now);
 	spd_ctl_poll(fd + OWN_FDS, ctl, now);
@@ -254,11 +274,15 @@ run_daemon(void)
 	while (!spd.ending || spd_procs_left() ||
 	       (spd.node && !spd.disk_failed && !sp_node_is_durable(spd.node)))
 		turn_daemon(fd);
-	bool over = spd.node != NULL;
+	bool over = spd.node != NULL, whole = spd_foreign_end();
 	spd_ctl_close();
 	spd_net_close();
 	spd_node_end(over);
 	free(fd);
+	if (!whole) {
+		fflush(NULL);
+		_exit(spd.status);
+	}
 	return spd.status;
 }
 

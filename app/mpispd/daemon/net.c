@@ -114,8 +114,8 @@ spd_net_send(uint32_t unit, const void *bytes, size_t len)
 void
 spd_net_note(uint32_t unit, const struct spd_note *n)
 {
-	uint8_t bytes[SPD_NOTE_ROOM];
-	size_t len = spd_note_write(n, bytes);
+	static uint8_t bytes[SPD_HEAD + SPD_BODY_MAX];
+	size_t len = spd_note_write(n, bytes, sizeof bytes);
 
 	if (len)
 		spd_net_send(unit, bytes, len);
@@ -296,6 +296,12 @@ take_block(uint32_t from, const uint8_t *bytes, size_t len, uint64_t now_ns)
 	case SPD_NOTE_ABORT:
 		spd_log("%s", n.text);
 		spd_end((int)n.status, SP_WHY_OPERATOR, n.text);
+		break;
+	case SPD_NOTE_PART:
+	case SPD_NOTE_PART_WANT:
+	case SPD_NOTE_GET:
+	case SPD_NOTE_GOT:
+		spd_foreign_hear(unit, &n, now_ns);
 		break;
 	case SPD_NOTE_HERE:
 		break;

@@ -138,6 +138,18 @@ static const struct sp_node_ops ops = {.send = mail_frame,
 
 /* ---- begin ---- */
 
+/* Who takes a rank of a program of PMIx over would not be let in by the others. */
+static void
+forbid_takeover(struct sp_node_conf *n)
+{
+	for (unsigned fault = SP_FAULT_PROCESS; fault <= SP_FAULT_NODE; fault++) {
+		struct sp_measures *m = &n->severity.of[fault];
+		m->set = m->set & SP_CONTINUE ? SP_CONTINUE : SP_STOP;
+	}
+	n->none_left = SP_NONE_LEFT_STOP;
+	n->refill = false;
+}
+
 static struct sp_node_conf
 describe_node(uint32_t life)
 {
@@ -206,6 +218,8 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 		return false;
 	}
 	spd.node_conf = describe_node(life);
+	if (spd.cluster->pmix)
+		forbid_takeover(&spd.node_conf);
 	spd.started = calloc(spd.node_conf.slots, sizeof *spd.started);
 	spd.left = calloc(spd.conf->slots_max, sizeof *spd.left);
 	spd.card = calloc(spd.group.roles, sizeof *spd.card);
@@ -222,6 +236,10 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 		spd_log("goes on from its journal (%zu bytes); --new begins anew", len);
 	bool ok = make_node(journal, len, now_ns, why);
 	free(journal);
+	if (ok && !spd_foreign_begin()) {
+		snprintf(why, SPD_WHY, "the PMIx server does not start; see above");
+		return false;
+	}
 	if (ok)
 		spd_log("life %u of unit %s of cluster %s; %s", life, spd.conf->unit[spd.me].name,
 			spd.cluster->name, voter ? "votes" : "does not vote");
@@ -261,8 +279,8 @@ vote_again(uint64_t now_ns)
 void
 spd_node_turn(uint64_t now_ns)
 {
-	/* Who is stopped gives no signs of life. */
-	for (uint32_t i = 0; spd.fenced && spd.node && i < spd.nproc; i++)
+	/* Who is stopped gives no signs of life, and who knows PMIx never does. */
+	for (uint32_t i = 0; (spd.fenced || spd.cluster->pmix) && spd.node && i < spd.nproc; i++)
 		if (spd.proc[i].pid && spd.proc[i].slot != SP_NONE)
 			sp_node_alive(spd.node, spd.proc[i].slot, now_ns);
 	if (spd.node && !spd.ending)

@@ -80,8 +80,9 @@ words_of_pool(uint8_t pool)
 	return ready_made;
 }
 
+/* fd: its socket; or env: all that it is told. */
 static _Noreturn void
-become_program(int fd, char *const *words)
+become_program(int fd, char **env, char *const *words)
 {
 	const struct spd_cluster *k = spd.cluster;
 	char number[16];
@@ -94,9 +95,13 @@ become_program(int fd, char *const *words)
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
-	int kept = fcntl(fd, F_DUPFD, 3); /* without FD_CLOEXEC */
-	snprintf(number, sizeof number, "%d", kept);
-	setenv(spd.group.pipeline ? "LIBMPI_SPX_FEED" : SP_CLIENT_ENV, number, 1);
+	if (env) {
+		environ = env;
+	} else {
+		int kept = fcntl(fd, F_DUPFD, 3); /* without FD_CLOEXEC */
+		snprintf(number, sizeof number, "%d", kept);
+		setenv(spd.group.pipeline ? "LIBMPI_SPX_FEED" : SP_CLIENT_ENV, number, 1);
+	}
 	if (k->wdir && chdir(k->wdir) != 0) {
 		fprintf(stderr, "mpispd: clusters.%s.wdir: %s: %s\n", k->name, k->wdir,
 			strerror(errno));
@@ -118,25 +123,54 @@ free_place(void)
 	return spd.nproc < SPD_PROCS_MAX ? &spd.proc[spd.nproc++] : NULL;
 }
 
+/* ends: ours, its.  -1, with an environment instead, for a program that knows PMIx. */
+static bool
+open_proc_talk(uint32_t slot, int ends[2], char ***env)
+{
+	int bytes = SOCK_BYTES,
+	    how = spd.group.pipeline ? SOCK_STREAM : SOCK_SEQPACKET | SOCK_NONBLOCK;
+
+	*env = NULL;
+	if (spd.cluster->pmix) {
+		ends[0] = ends[1] = -1;
+		*env = spd_foreign_env(slot);
+		return *env != NULL;
+	}
+	if (socketpair(AF_UNIX, how | SOCK_CLOEXEC, 0, ends) != 0)
+		return false;
+	for (int i = 0; i < 2; i++)
+		(void)setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	return true;
+}
+
+/* The parent's part of it goes. */
+static void
+close_proc_talk(int end, char **env)
+{
+	if (end >= 0)
+		close(end);
+	for (char **word = env; word && *word; word++)
+		free(*word);
+	free(env);
+}
+
 bool
 spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns)
 {
 	struct spd_proc *p = free_place();
-	int ends[2], bytes = SOCK_BYTES,
-		     how = spd.group.pipeline ? SOCK_STREAM : SOCK_SEQPACKET | SOCK_NONBLOCK;
 	char *const *words = words_of_pool(pool);
+	char **env;
+	int ends[2];
 
-	if (!p || socketpair(AF_UNIX, how | SOCK_CLOEXEC, 0, ends) != 0) {
+	if (!p || !open_proc_talk(slot, ends, &env)) {
 		spd_log("a process cannot be started: %s", p ? strerror(errno) : "too many");
 		return false;
 	}
-	for (int i = 0; i < 2; i++)
-		(void)setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0)
-		become_program(ends[1], words);
-	close(ends[1]);
+		become_program(ends[1], env, words);
+	close_proc_talk(ends[1], env);
 	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (pidfd < 0) {
 		spd_log("a process cannot be started: %s", strerror(errno));
@@ -144,7 +178,7 @@ spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns)
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 		}
-		close(ends[0]);
+		close_proc_talk(ends[0], NULL);
 		return false;
 	}
 	fcntl(pidfd, F_SETFD, FD_CLOEXEC);
@@ -259,6 +293,8 @@ is_no_good(const struct spd_proc *p, const siginfo_t *how)
 	snprintf(text, sizeof text, "clusters.%s.program: %s %s", spd.cluster->name,
 		 spd.cluster->program[0],
 		 missing ? "cannot be started, see above"
+		 : spd.cluster->pmix
+			 ? "ends again and again before PMIx_Init"
 			 : "ends again and again before MPI_Init; is it an MPI program of libmpi?");
 	spd_log("%s", text);
 	struct spd_note n = {

@@ -248,17 +248,26 @@ take_card(struct spd_proc *p, const struct sp_client_msg *m, uint64_t now_ns)
 	spd_card_came(&n, now_ns);
 }
 
-static void
-hear_abort(const struct spd_proc *p, const struct sp_client_msg *m)
+void
+spd_abort_all(uint32_t status, const char *text)
 {
 	struct spd_note n = {.type = SPD_NOTE_ABORT,
 			     .cluster = spd.conf->unit[spd.me].cluster,
-			     .status = m->number & 0xff ? m->number & 0xff : 1};
+			     .status = status & 0xff ? status & 0xff : 1};
 
-	snprintf(n.text, sizeof n.text, "%s ends the cluster: %.400s", spd_proc_name(p), m->text);
+	snprintf(n.text, sizeof n.text, "%s", text);
 	spd_log("%s", n.text);
 	spd_net_cluster(&n);
 	spd_end((int)n.status, SP_WHY_OPERATOR, n.text);
+}
+
+static void
+hear_abort(const struct spd_proc *p, const struct sp_client_msg *m)
+{
+	char text[SP_TEXT_MAX];
+
+	snprintf(text, sizeof text, "%s ends the cluster: %.400s", spd_proc_name(p), m->text);
+	spd_abort_all(m->number, text);
 }
 
 static void

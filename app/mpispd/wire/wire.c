@@ -7,9 +7,9 @@
 #include <string.h>
 
 size_t
-spd_note_write(const struct spd_note *n, void *bytes)
+spd_note_write(const struct spd_note *n, void *bytes, size_t room)
 {
-	struct base_writer w = base_writer(bytes, SPD_NOTE_ROOM);
+	struct base_writer w = base_writer(bytes, room);
 	size_t len = strnlen(n->text, sizeof n->text - 1);
 
 	base_write_u8(&w, (uint8_t)n->type);
@@ -46,6 +46,20 @@ spd_note_write(const struct spd_note *n, void *bytes)
 		break;
 	case SPD_NOTE_SAID:
 		base_write_bytes(&w, n->text, len);
+		break;
+	case SPD_NOTE_PART:
+	case SPD_NOTE_PART_WANT:
+		base_write_be64(&w, n->set);
+		base_write_be64(&w, n->number);
+		base_write_bytes(&w, n->body, n->n);
+		break;
+	case SPD_NOTE_GET:
+	case SPD_NOTE_GOT:
+		base_write_be32(&w, n->role);
+		base_write_be32(&w, n->id);
+		if (n->type == SPD_NOTE_GOT)
+			base_write_be32(&w, n->status);
+		base_write_bytes(&w, n->body, n->n);
 		break;
 	}
 	return base_writer_ok(&w) ? base_writer_len(&w) : 0;
@@ -103,6 +117,17 @@ parse_note_body(struct spd_note *n, struct base_reader *r)
 		return parse_note_text(n, r);
 	case SPD_NOTE_SAID:
 		return parse_note_text(n, r);
+	case SPD_NOTE_PART:
+	case SPD_NOTE_PART_WANT:
+		n->set = base_read_be64(r);
+		n->number = base_read_be64(r);
+		return parse_rest(n, r, n->type == SPD_NOTE_PART ? SPD_BODY_MAX : 0);
+	case SPD_NOTE_GET:
+	case SPD_NOTE_GOT:
+		n->role = base_read_be32(r);
+		n->id = base_read_be32(r);
+		n->status = n->type == SPD_NOTE_GOT ? base_read_be32(r) : 0;
+		return parse_rest(n, r, n->type == SPD_NOTE_GOT ? SPD_BODY_MAX : 0);
 	}
 	return false;
 }

@@ -41,6 +41,7 @@ struct spd_cluster {
 	char *io[SPD_WORDS_MAX + 1]; /* its I/O processes; io[0] NULL: mpisp-io */
 	uint32_t compute, in, out, spares, io_spares;
 	bool stage, later; /* later: an operator starts it */
+	bool pmix;	   /* its program is a client of PMIx: spd/pmix.h */
 	uint16_t *unit_of; /* [spd_slots()]: index of the unit of each: roles, spares, io_spares */
 	enum sp_in_flight in_flight;
 	char relay[SP_NAME_MAX]; /* "" or IPv4:port */

@@ -11,8 +11,9 @@
 
 #include "sp/client.h"
 
-#define SPD_WIRE_VERSION 2u
-#define SPD_NOTE_ROOM	 1024u /* of all but SP, which is as long as its frame and 1 */
+#define SPD_WIRE_VERSION 3u
+#define SPD_HEAD	 64u			 /* a note's bytes without its body are fewer */
+#define SPD_BODY_MAX	 ((1u << 20) - SPD_HEAD) /* of PART, GOT */
 
 /* X(id, number, what follows, meaning) */
 #define SPD_NOTES(X)                                                                             \
@@ -23,7 +24,11 @@
 	X(LEFT, 5, "u32 cluster, u32 slot", "that process has finished")                         \
 	X(ABORT, 6, "u32 cluster, u32 status, text", "a process of that cluster ends them all")  \
 	X(DOOR, 7, "u32 cluster, u32 slot, text", "where that process can be reached")           \
-	X(SAID, 8, "u32 cluster, text", "what I have to tell, for those who ask you")
+	X(SAID, 8, "u32 cluster, text", "what I have to tell, for those who ask you")            \
+	X(PART, 9, "u32 cluster, u64 set, u64 number, bytes", "of a fence: spd/fence.h")         \
+	X(PART_WANT, 10, "u32 cluster, u64 set, u64 number", "send me your part again")          \
+	X(GET, 11, "u32 cluster, u32 rank, u32 id", "what has that process of yours put?")       \
+	X(GOT, 12, "u32 cluster, u32 rank, u32 id, u32 status, bytes", "this; status 0: it has")
 
 enum spd_note_type {
 #define X(id, number, shape, what) SPD_NOTE_##id = number,
@@ -41,15 +46,16 @@ enum spd_here {
 struct spd_note {
 	enum spd_note_type type;
 	uint32_t cluster, role, slot, status;
-	uint64_t epoch, hash;
+	uint32_t id; /* of GET; role is the rank */
+	uint64_t epoch, hash, set, number;
 	uint8_t version, state;
-	uint32_t n; /* bytes of body: a card, a frame */
+	uint32_t n; /* bytes of body: a card, a frame, what processes have put */
 	const uint8_t *body;
 	char text[SP_TEXT_MAX];
 };
 
-/* Into SPD_NOTE_ROOM bytes; 0: more than fits.  Not for SP. */
-size_t spd_note_write(const struct spd_note *n, void *bytes);
+/* Into room bytes; 0: more than fits.  Not for SP. */
+size_t spd_note_write(const struct spd_note *n, void *bytes, size_t room);
 bool spd_note_read(struct spd_note *n, const void *bytes, size_t len);
 
 #endif
