@@ -46,6 +46,25 @@ verdict "no link is followed out of the folder of journals" "$(alone "$SPD/own.s
 rm "$SPD/own/alone.n0.journal" && touch "$SPD/own/alone.n0.journal" && chown daemon "$SPD/own/alone.n0.journal"
 verdict "a journal of somebody else is not read" "$(alone "$SPD/own.sock" 'the journal in .*not permitted')"
 
+# Two nodes with two keys do not hear each other, and say what that may be.
+(umask 077 && echo "1 $(printf '6%.0s' {1..64})" >"$SPD/key.n1" && cp "$SPD/key" "$SPD/key.n0")
+for n in n0 n1; do
+	cat >"$SPD/$n.json" <<END
+{ "universe": { "name": "keys", "psk_file": "$SPD/key.$n", "state": "$SPD/keys", "start_timeout_s": 2 },
+  "units": { "n0": "10.99.0.1:7998", "n1": "10.99.0.2:7998" },
+  "clusters": { "keys": { "units": [ "n0", "n1" ], "program": [ "/bin/true" ], "compute": 2 } } }
+END
+	timeout 60 ip netns exec "$(spd_ns $n)" "$B/bin/mpispd" --unit $n --socket "$SPD/$n.keys" "$SPD/$n.json" \
+		>"$SPD/$n.said" 2>&1 </dev/null &
+	keys[${n#n}]=$!
+done
+wait "${keys[0]}" "${keys[1]}"
+verdict "a node with another key is named" \
+	"$(grep -q 'these units are not up: n1 .*with the same key' "$SPD/n0.said" || cat "$SPD"/n?.said)"
+chmod 644 "$SPD/key.n1"
+verdict "--check notes a key that cannot be used" \
+	"$("$B/bin/mpispd" --check "$SPD/n1.json" | grep -q 'note: universe.psk_file: .*no daemon begins here' || "$B/bin/mpispd" --check "$SPD/n1.json")"
+
 # ---- deaths ----
 # The disk of n1, while $SPD/slow is there: each write takes longer than a node may be silent.
 ${CC:-cc} -shared -fPIC -o "$SPD/slow.so" -x c - <<'END' || fail "no compiler"

@@ -110,6 +110,28 @@ refuse_texts(const struct bad_text *bad, size_t n)
 }
 
 static void
+relays_and_programs_of_pmix(void **state)
+{
+	static const struct bad_text bad[] = {
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"relay\":\"n9\"}}}",
+		 "clusters.a.relay: \"n9\" is no IPv4:PORT"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"relay\":\"10.0.0.1:0\"}}}",
+		 "clusters.a.relay: \"10.0.0.1:0\" is no"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"in\":1,\"pmix\":true}}}",
+		 "clusters.a.pmix: a is a stage"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"spares\":2,\"pmix\":true}}}",
+		 "clusters.a.pmix: 2 spares, but PMIx gives"},
+	};
+
+	(void)state;
+	refuse_texts(bad, sizeof bad / sizeof *bad);
+}
+
+static void
 what_cannot_work_is_told(void **state)
 {
 	static const struct bad_text bad[] = {
@@ -237,6 +259,14 @@ what_may_not_be_meant_is_noted(void **state)
 	assert_non_null(strstr(why, "1 spares, and a unit with 2 processes"));
 	assert_false(spd_conf_warning(c, 3, why));
 	spd_conf_free(c);
+	c = read_text("{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		      ",\"compute\":1,\"in\":1}}}",
+		      why);
+	assert_non_null(c);
+	assert_true(spd_conf_warning(c, 0, why));
+	assert_non_null(strstr(why, "cluster a has I/O processes before it, and no chain there"));
+	assert_false(spd_conf_warning(c, 1, why));
+	spd_conf_free(c);
 }
 
 int
@@ -245,6 +275,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_have_places),
 		cmocka_unit_test(stages_are_one_group),
+		cmocka_unit_test(relays_and_programs_of_pmix),
 		cmocka_unit_test(what_cannot_work_is_told),
 		cmocka_unit_test(stages_that_cannot_work),
 		cmocka_unit_test(what_may_not_be_meant_is_noted),

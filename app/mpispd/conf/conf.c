@@ -6,6 +6,7 @@
 #include "base/siphash.h"
 #include "spx/spx.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,28 @@ add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const
 /* ---- clusters ---- */
 
 static void
+read_relay(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
+{
+	char where[SPD_WHY / 2], ip[INET_ADDRSTRLEN],
+		*text = spd_text_of(r, o, path, "relay", false);
+	const char *colon = text ? strrchr(text, ':') : NULL;
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	struct in_addr a;
+
+	if (!text)
+		return;
+	snprintf(where, sizeof where, "%s.relay", path);
+	snprintf(ip, sizeof ip, "%.*s", (int)(n < sizeof ip ? n : 0), text);
+	char *end = NULL;
+	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+	if (inet_pton(AF_INET, ip, &a) != 1 || port == 0 || port > 65535 || *end)
+		spd_reading_failed(r, where, "\"%.80s\" is no IPv4:PORT of a relay", text);
+	else
+		snprintf(k->relay, sizeof k->relay, "%s", text);
+	free(text);
+}
+
+static void
 read_conf_words(struct reading *r, char **to, const json_t *o, const char *path, const char *key)
 {
 	const json_t *p = json_object_get(o, key);
@@ -263,10 +286,7 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	read_in_flight(r, k, o, path);
 	read_begin(r, k, o, path);
 	k->pmix = spd_truth_of(r, o, path, "pmix", false);
-	char *relay = spd_text_of(r, o, path, "relay", false);
-	if (relay)
-		snprintf(k->relay, sizeof k->relay, "%s", relay);
-	free(relay);
+	read_relay(r, k, o, path);
 	if (!r->failed)
 		lay_out_cluster(r, k, path);
 	c->nclusters++;

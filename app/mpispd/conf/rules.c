@@ -232,6 +232,17 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 
 /* ---- what may not be meant ---- */
 
+/* I/O processes on a side of the cluster where no chain is. */
+static bool
+is_unchained(const struct spd_conf *c, const struct spd_cluster *k, bool before)
+{
+	bool any = k->later || (before ? k->in : k->out) == 0;
+
+	for (uint32_t i = 0; i < c->nchains; i++)
+		any |= &c->cluster[before ? c->chain[i].to : c->chain[i].from] == k;
+	return !any;
+}
+
 static bool
 warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, char *text)
 {
@@ -256,6 +267,11 @@ warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, 
 			 "cluster %s has more spares than units (%u on %u): spares on one node die "
 			 "together",
 			 k->name, k->spares, k->units);
+	else if ((is_unchained(c, k, true) || is_unchained(c, k, false)) && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "cluster %s has I/O processes %s it, and no chain there: they do nothing "
+			 "until mpispctl chain makes one",
+			 k->name, is_unchained(c, k, true) ? "before" : "behind");
 	else if (k->units == 1 && c->nunits > 1 && n-- == 0)
 		snprintf(text, SPD_WHY, "cluster %s has one unit: it does not survive its death",
 			 k->name);
@@ -275,7 +291,7 @@ spd_conf_warning(const struct spd_conf *c, uint32_t n, char text[SPD_WHY])
 	}
 	for (uint32_t i = 0; i < c->nclusters; i++) {
 		uint32_t k = 0;
-		while (k < 4 && warn_cluster(c, &c->cluster[i], k, text)) {
+		while (k < 5 && warn_cluster(c, &c->cluster[i], k, text)) {
 			if (n-- == 0)
 				return true;
 			k++;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "driver/aead.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -299,6 +300,18 @@ static const char usage[] =
 	"  --check FILE   only say whether FILE can work\n"
 	"  --version, --help\n";
 
+/* It may be asked elsewhere than on a node, so a key that is not here is no fault of the file. */
+static void
+note_key(const char *file)
+{
+	struct seal_psk psk[SEAL_PSK_MAX];
+	char why[SEAL_TEXT];
+
+	if (file && seal_psk_load(file, psk, why) < 0)
+		printf("note: universe.psk_file: %s: %s; no daemon begins here\n", file, why);
+	explicit_bzero(psk, sizeof psk);
+}
+
 static int
 check_conf_file(const char *file)
 {
@@ -311,6 +324,7 @@ check_conf_file(const char *file)
 	}
 	for (uint32_t n = 0; spd_conf_warning(c, n, why); n++)
 		printf("note: %s\n", why);
+	note_key(c->psk_file);
 	for (uint32_t i = 0; i < c->nclusters; i++) {
 		const struct spd_cluster *k = &c->cluster[i];
 		printf("cluster %s: %u ranks, %u + %u I/O processes, %u spares on %u units%s\n",
