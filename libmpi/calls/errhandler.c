@@ -53,13 +53,62 @@ handler_of(struct lmpi_call *call)
 	return comm->errhandler;
 }
 
+/* The communicator that was blamed last, if the program has freed it: the request that went may
+ * have been all that kept it, and its error handler is still to run. */
+static _Thread_local struct lmpi_comm *blamed_freed;
+
+void
+lmpi_blame_comm(MPI_Comm comm)
+{
+	struct lmpi_comm *c = lmpi_comm_find(comm);
+
+	if (lmpi_call_top == NULL)
+		return;
+	lmpi_call_top->kind = LMPI_ON_COMM;
+	lmpi_call_top->handle = comm;
+	if (c == NULL || !c->user_freed)
+		return;
+	lmpi_comm_ref(c);
+	if (blamed_freed != NULL)
+		lmpi_comm_unref(blamed_freed);
+	blamed_freed = c;
+}
+
+/* A handler may call MPI with the communicator that it is given, freed before or not. */
+static struct lmpi_comm *
+lend_freed(void)
+{
+	struct lmpi_comm *c = blamed_freed;
+
+	blamed_freed = NULL;
+	if (c != NULL && c->user_freed) {
+		lmpi_comm_ref(c);
+		c->user_freed = false;
+	}
+	return c;
+}
+
+static void
+take_freed(struct lmpi_comm *c)
+{
+	if (c == NULL)
+		return;
+	if (!c->user_freed) { /* nor did the handler */
+		c->user_freed = true;
+		lmpi_comm_unref(c);
+	}
+	lmpi_comm_unref(c);
+}
+
 int
 lmpi_leave_failed(struct lmpi_call *call, int code)
 {
 	MPI_Errhandler handler = handler_of(call);
+	struct lmpi_comm *freed = lend_freed();
 	int of_epoch = lmpi_epoch_code != NULL ? lmpi_epoch_code(call, code) : code;
 
 	if (of_epoch == LMPI_ERR_AGAIN) {
+		take_freed(freed);
 		lmpi_call_top = call->up;
 		lmpi_unlock();
 		return lmpi_epoch_ended(call->fn);
@@ -75,6 +124,7 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 	code = lmpi_errhandler_run(handler, call->kind, call->handle, code, call->fn);
 	lmpi_lock();
 	lmpi_errhandler_unref(handler);
+	take_freed(freed);
 	lmpi_unlock();
 	return code;
 }

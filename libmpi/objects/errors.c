@@ -66,15 +66,6 @@ lmpi_unsupported(const char *instead)
 }
 
 void
-lmpi_blame_comm(MPI_Comm comm)
-{
-	if (lmpi_call_top != NULL) {
-		lmpi_call_top->kind = LMPI_ON_COMM;
-		lmpi_call_top->handle = comm;
-	}
-}
-
-void
 lmpi_blame_file(MPI_File file)
 {
 	if (lmpi_call_top != NULL) {

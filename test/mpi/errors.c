@@ -124,6 +124,39 @@ handler(MPI_Comm *comm, int *code, ...)
 }
 
 static void
+freeing_handler(MPI_Comm *comm, int *code, ...)
+{
+	handler(comm, code);
+	MPI_Comm_free(comm);
+}
+
+/* A request is the last that knows of its communicator: errors are that one's all the same. */
+static void
+handler_of_freed(void)
+{
+	int two[2] = {1, 2}, one, before = called;
+	MPI_Errhandler h;
+	MPI_Request r[2];
+	MPI_Comm dup;
+
+	for (int i = 0; i < 2; i++) {
+		MPI_Comm_dup(MPI_COMM_SELF, &dup);
+		MPI_Comm_create_errhandler(i ? freeing_handler : handler, &h);
+		MPI_Comm_set_errhandler(dup, h);
+		MPI_Errhandler_free(&h);
+		MPI_Irecv(&one, 1, MPI_INT, 0, 5, dup, &r[0]);
+		MPI_Isend(two, 2, MPI_INT, 0, 5, dup, &r[1]);
+		MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+		MPI_Comm_free(&dup);
+		int rc = MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+		CHECK(r[0] == MPI_REQUEST_NULL && check_class(rc) == MPI_ERR_TRUNCATE);
+		CHECK(called == before + 1 + i && check_class(called_code) == MPI_ERR_TRUNCATE);
+	}
+	/* Now it is gone: its handle, if it is nobody else's, is not valid. */
+	CHECK(check_class(MPI_Comm_size(called_comm, &one)) == MPI_ERR_COMM);
+}
+
+static void
 handlers(void)
 {
 	MPI_Errhandler h, got;
@@ -144,6 +177,7 @@ handlers(void)
 	MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER);
 	CHECK(called == 2 && called_code == MPI_ERR_OTHER);
 	MPI_Comm_free(&dup);
+	handler_of_freed();
 	MPI_Add_error_class(&class);
 	MPI_Add_error_code(class, &code);
 	MPI_Add_error_string(code, "out of cheese");
