@@ -34,6 +34,7 @@ struct job {
 	struct world_of_light *w;
 	uint64_t id, until_ns;
 	enum phase phase;
+	bool shrinks; /* a port is to go once nothing is lit over it */
 	uint32_t p, node[NODES], calls, call;
 	struct circ_slots slots;
 	struct circ_slot slot[NODES * NODE_PORTS];
@@ -226,16 +227,20 @@ ask(struct world_of_light *w, struct job *j)
 	j->phase = COMPUTING;
 }
 
-/* The operator takes a port away between two calls: its circuits go first. */
-static void
+/* The operator takes a port away between two calls: its circuits go first.  False: some are there.
+ */
+static bool
 shrink(struct world_of_light *w, struct job *j)
 {
+	circ_fabric_clear(&j->fabric, w->now_ns);
+	if (!circ_fabric_empty(&j->fabric))
+		return false;
 	uint32_t n = j->node[base_prng_below(&w->rng, j->p)];
 	uint32_t p = ocs_lease_port(w->leases, j->id, n, 0);
-	circ_fabric_clear(&j->fabric, w->now_ns);
 	if (p != OCS_NO_PORT)
 		ocs_lease_withdraw(w->leases, p, true, w->now_ns);
 	map_ports(w, j);
+	return true;
 }
 
 static bool
@@ -248,12 +253,11 @@ job_step(struct world_of_light *w, struct job *j)
 	case COMPUTING:
 		if (j->until_ns > w->now_ns)
 			return true;
-		if (base_prng_below(&w->rng, 8) == 0) {
-			shrink(w, j);
-			j->until_ns = w->now_ns + 40 * MS;
-			return true;
-		}
-		return begin_call(w, j);
+		if (!j->shrinks && base_prng_below(&w->rng, 8))
+			return begin_call(w, j);
+		j->shrinks = !shrink(w, j);
+		j->until_ns = w->now_ns + (j->shrinks ? 1 : 40) * MS;
+		return true;
 	case CALLING:
 		return go_on(w, j);
 	case DRAINING:
@@ -290,17 +294,27 @@ limit_job(struct job *j, uint64_t seed)
 	j->slots.waves = j->waves;
 }
 
-/* No more links are lit, or being lit, than the limits of the job say. */
+/* Is there light from p, or may there be: not dark before the switch has said so? */
+static bool
+shines(const struct world_of_light *w, const struct job *j, uint32_t p)
+{
+	struct ocs_circuit c = ocs_at(w->m, p);
+	return c.owner == j->id && c.state != OCS_FREE && c.state != OCS_FOREIGN &&
+	       c.state != OCS_REQUESTED;
+}
+
+/* No more links are lit, being lit or going than the limits of the job say; one way of a link is
+ * as much as both. */
 static bool
 within_limits(struct world_of_light *w, struct job *j)
 {
 	uint32_t all = 0, in[2] = {0};
 	for (uint32_t p = 0; p < NODES * NODE_PORTS; p++) {
-		struct ocs_circuit c = ocs_at(w->m, p);
-		if (c.state != OCS_LIT || c.owner != j->id || c.out < p)
+		uint32_t to = ocs_at(w->m, p).out;
+		if (!shines(w, j, p) || (to < p && shines(w, j, to) && ocs_at(w->m, to).out == p))
 			continue;
-		uint32_t a = j->group[w->node_of[p]], b = j->group[w->node_of[c.out]];
-		all++; /* until it is dark */
+		uint32_t a = j->group[w->node_of[p]], b = j->group[w->node_of[to]];
+		all++;
 		in[a]++;
 		in[b] += a != b;
 	}
