@@ -56,6 +56,7 @@ light_controller_new(void *mem, const struct light_controller_config *cfg)
 	g->stall_ns = or_else(g->stall_ns, 500);
 	g->slice_ns = or_else(g->slice_ns, 200);
 	c->m = ocs_control_matrix(cfg->control);
+	ocs_try_costs(c->m, g->patience_ns);
 	void *leases = base_carve(&to, leases_bytes(cfg));
 	c->agent = base_carve(&to, cfg->agents * sizeof *c->agent);
 	c->job = base_carve(&to, cfg->jobs * sizeof *c->job);

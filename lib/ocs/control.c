@@ -102,6 +102,7 @@ ocs_control_new(void *mem, const struct ocs_control_config *cfg, struct ocs_swit
 	c->sw = sw;
 	c->m = ocs_matrix_new(carve_control(&at, ocs_matrix_footprint(cfg->ports)), cfg->ports,
 			      cfg->gamma_guess_ns);
+	ocs_try_costs(c->m, c->cfg.settle_ns);
 	c->held = carve_control(&at, cfg->ports * sizeof *c->held);
 	c->vacated_in = carve_control(&at, cfg->ports * sizeof *c->vacated_in);
 	c->vacated_out = carve_control(&at, cfg->ports * sizeof *c->vacated_out);

@@ -11,8 +11,8 @@ enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
 
 /* A port without light is left alone for a while, longer each time: somebody may mend it, and it
  * may have been the port at the other end. */
-#define DARK_FIRST_NS  (2 * BASE_S_NS)
-#define DARK_DOUBLINGS 7u
+#define DARK_FIRST_NS (2 * BASE_S_NS)
+#define TRY_NS	      BASE_S_NS /* until somebody says what it costs */
 /* Circuits in a row by which nobody was found, or that were refused, make a port dark: one may be a
  * relay's fault, or the other port's. */
 #define BLIND_MAX   2u
@@ -29,6 +29,7 @@ struct dark {
 struct ocs_matrix {
 	uint32_t ports;
 	bool online;
+	uint64_t dark_max_ns;
 	struct ocs_gamma gamma;
 	struct ocs_counters count;
 	/* by ingress port */
@@ -70,6 +71,7 @@ ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
 	memset(m, 0, ocs_matrix_footprint(ports));
 	m->ports = ports;
 	m->online = true;
+	ocs_try_costs(m, TRY_NS);
 	ocs_gamma_init(&m->gamma, gamma_guess_ns);
 	m->circuit = (struct ocs_circuit *)(m + 1);
 	m->dark_in = (struct dark *)(m->circuit + ports);
@@ -82,6 +84,12 @@ ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
 		m->user[p] = OCS_NO_PORT;
 	}
 	return m;
+}
+
+void
+ocs_try_costs(struct ocs_matrix *m, uint64_t try_ns)
+{
+	m->dark_max_ns = OCS_DARK_SHARE * try_ns;
 }
 
 static void
@@ -118,10 +126,11 @@ is_dark(const struct dark *d, uint64_t now_ns)
 }
 
 static void
-darken(struct dark *d, uint64_t now_ns)
+darken(const struct ocs_matrix *m, struct dark *d, uint64_t now_ns)
 {
-	d->until_ns = base_add_ns(now_ns, DARK_FIRST_NS << d->times);
-	if (d->times < DARK_DOUBLINGS)
+	uint64_t pause_ns = DARK_FIRST_NS << d->times;
+	d->until_ns = base_add_ns(now_ns, base_min_ns(pause_ns, m->dark_max_ns));
+	if (!d->times || pause_ns < m->dark_max_ns)
 		d->times++;
 }
 
@@ -252,12 +261,12 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 }
 
 static void
-refuse_port(struct dark *d, uint64_t now_ns)
+refuse_port(const struct ocs_matrix *m, struct dark *d, uint64_t now_ns)
 {
 	if (d->refused < REFUSED_MAX)
 		d->refused++;
 	if (d->refused == REFUSED_MAX)
-		darken(d, now_ns);
+		darken(m, d, now_ns);
 }
 
 int
@@ -265,8 +274,8 @@ ocs_refuse(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
 {
 	if (in >= m->ports || m->circuit[in].state != OCS_ORDERED)
 		return OCS_ERR_UNKNOWN;
-	refuse_port(&m->dark_in[in], now_ns);
-	refuse_port(&m->dark_out[m->circuit[in].out], now_ns);
+	refuse_port(m, &m->dark_in[in], now_ns);
+	refuse_port(m, &m->dark_out[m->circuit[in].out], now_ns);
 	return ocs_report(m, in, false, now_ns);
 }
 
@@ -303,8 +312,8 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 	enter_matrix(c, OCS_RELEASE_PENDING, now_ns);
 	/* Twice in a row without light: it is the port.  One that was dark before has one try. */
 	if (m->relit[in] == RELIT_AGAIN || din->times || dout->times) {
-		darken(din, now_ns);
-		darken(dout, now_ns);
+		darken(m, din, now_ns);
+		darken(m, dout, now_ns);
 		m->relit[in] = RELIT_NO;
 		return OCS_ERR_DARK;
 	}
@@ -313,12 +322,12 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 }
 
 static void
-blind(struct dark *d, uint64_t now_ns)
+blind(const struct ocs_matrix *m, struct dark *d, uint64_t now_ns)
 {
 	if (d->blind < BLIND_MAX)
 		d->blind++;
 	if (d->blind == BLIND_MAX)
-		darken(d, now_ns);
+		darken(m, d, now_ns);
 }
 
 int
@@ -333,8 +342,8 @@ ocs_ends(struct ocs_matrix *m, uint32_t in, uint32_t out, bool found, uint64_t n
 		brighten(dout);
 		return OCS_ERR_OK;
 	}
-	blind(din, now_ns);
-	blind(dout, now_ns);
+	blind(m, din, now_ns);
+	blind(m, dout, now_ns);
 	if (m->circuit[in].state != OCS_FREE && m->circuit[in].out == out)
 		(void)ocs_release(m, in, now_ns);
 	return is_dark(din, now_ns) || is_dark(dout, now_ns) ? OCS_ERR_DARK : OCS_ERR_OK;

@@ -369,9 +369,9 @@ job_step(struct lw_job *j)
 	return ok;
 }
 
-/* A port whose fibre is elsewhere may be tried twice, then after 2, 4, 8, ... s: what the matrix
- * promises.  Only where nothing else goes wrong; a new controller knows nothing, and a relay that
- * is gone does not count. */
+/* A port whose fibre is elsewhere may be tried twice, then after 2, 4, 8, 16, 30, 30, ... s: what
+ * the matrix promises who waits for 300 ms.  Only where nothing else goes wrong; a new controller
+ * knows nothing, and a relay that is gone does not count. */
 static bool
 tries_no_more(const struct light_world *w, uint32_t port)
 {
@@ -380,7 +380,7 @@ tries_no_more(const struct light_world *w, uint32_t port)
 	uint64_t pause_ns = 2 * BASE_S_NS;
 	for (uint64_t at_ns = pause_ns; at_ns <= w->now_ns; at_ns += pause_ns) {
 		tries++;
-		pause_ns *= 2;
+		pause_ns = base_min_ns(2 * pause_ns, OCS_DARK_SHARE * 300 * LW_MS);
 	}
 	return w->missed[port] <= tries;
 }

@@ -194,10 +194,8 @@ test_blind_ports(void **state)
 /* The ports of a circuit without light are tried again, once a time and after longer and longer
  * pauses; light over one ends its own. */
 static void
-test_dark_ports_are_tried_again(void **state)
+dark_ports_are_tried_again(struct ocs_matrix *m, uint64_t longest)
 {
-	(void)state;
-	struct ocs_matrix *m = fresh();
 	uint64_t now = 1;
 	assert_int_equal(tried(m, 1, 2, false, now), OCS_ERR_OK);
 	assert_int_equal(batch(m, now).additions, 1); /* by itself */
@@ -206,7 +204,7 @@ test_dark_ports_are_tried_again(void **state)
 	assert_int_equal(batch(m, now).removals, 1);
 	ocs_report(m, 1, true, now);
 	for (uint64_t pause = 2; pause <= 512; pause *= 2) {
-		uint64_t wait = (pause < 256 ? pause : 256) * second;
+		uint64_t wait = (pause < longest ? pause : longest) * second;
 		assert_int_equal(ocs_request(m, 1, 2, 1, now + wait - 1), OCS_ERR_DARK);
 		assert_int_equal(ocs_request(m, 1, 3, 1, now + wait - 1), OCS_ERR_DARK);
 		assert_int_equal(ocs_request(m, 4, 2, 1, now + wait - 1), OCS_ERR_DARK);
@@ -216,11 +214,11 @@ test_dark_ports_are_tried_again(void **state)
 		assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
 		assert_null(ocs_check(m));
 	}
-	now += 256 * second;
+	now += longest * second;
 	/* It was the ingress: over the egress there is light. */
 	assert_int_equal(tried(m, 4, 2, true, now), OCS_ERR_OK);
 	assert_int_equal(tried(m, 1, 5, false, now), OCS_ERR_DARK);
-	assert_int_equal(ocs_request(m, 1, 6, 1, now + 256 * second - 1), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 1, 6, 1, now + longest * second - 1), OCS_ERR_DARK);
 	assert_int_equal(ocs_request(m, 4, 5, 1, now + 2 * second - 1), OCS_ERR_DARK);
 	assert_int_equal(tried(m, 4, 5, true, now + 2 * second), OCS_ERR_OK);
 	/* Mended: somebody says so, and it is like any other. */
@@ -231,6 +229,20 @@ test_dark_ports_are_tried_again(void **state)
 	ocs_port_dark(m, false, 3, true);
 	assert_int_equal(ocs_request(m, 5, 3, 1, UINT64_MAX - 1), OCS_ERR_DARK);
 	free(m);
+}
+
+/* The longest pause is what makes trying cost one part in a hundred. */
+static void
+test_dark_ports_are_tried_again(void **state)
+{
+	static const uint64_t tenths[] = {10, 3, 2, 1};
+	(void)state;
+	dark_ports_are_tried_again(fresh(), 100);
+	for (size_t i = 0; i < sizeof tenths / sizeof tenths[0]; i++) {
+		struct ocs_matrix *m = fresh();
+		ocs_try_costs(m, tenths[i] * second / 10);
+		dark_ports_are_tried_again(m, 10 * tenths[i]);
+	}
 }
 
 static void

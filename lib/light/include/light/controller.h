@@ -85,7 +85,7 @@ struct light_controller_config {
 	size_t call_bytes;	 /* memory for one call's schedules and plan, for each job */
 	enum circ_mode mode;	 /* of calls that leave it to us */
 	struct circ_costs costs; /* gamma: until it is learnt */
-	uint64_t patience_ns;	 /* for a circuit; 0: 300 ms */
+	uint64_t patience_ns;	 /* for a circuit, and what a dark port costs; 0: 300 ms */
 	uint64_t link_ns;	 /* for both ends to find each other; 0: 250 ms */
 	uint64_t drain_ns;	 /* 0: 50 ms */
 	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */

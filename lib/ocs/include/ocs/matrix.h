@@ -95,6 +95,11 @@ struct ocs_matrix; /* opaque */
 /* Bytes ocs_matrix_new() needs; 0 if ports is out of range. */
 size_t ocs_matrix_footprint(uint32_t ports);
 struct ocs_matrix *ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns);
+/* A circuit that does not come holds up who waits for it for so long, at most; 1 s until this says
+ * otherwise.  What is dark is tried again after OCS_DARK_SHARE times that at the latest: then
+ * trying costs one part in a hundred of the time, and what is mended is found soon. */
+#define OCS_DARK_SHARE 100u
+void ocs_try_costs(struct ocs_matrix *m, uint64_t try_ns);
 
 /* Ask for in -> out.  OK also if it is lit or under way already (counted as a
  * hit; the new owner takes it over, and a pending release is withdrawn unless a port is dark). */
@@ -117,8 +122,8 @@ int ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns);
 int ocs_refuse(struct ocs_matrix *m, uint32_t in, uint64_t now_ns);
 /* Light confirmed (or, lit = false, lost: the circuit is removed and set up
  * once more; the second time in a row its ports are marked dark and DARK is
- * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... 256 s; light
- * over one makes it as good as any. */
+ * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... s, up to
+ * what ocs_try_costs() makes the longest; light over one makes it as good as any. */
 int ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns);
 /* Who uses a lit circuit has found the other end by it, or has not although both ends are there: a
  * fibre is in the wrong port, or broken behind the switch.  Then the circuit is given up; the
