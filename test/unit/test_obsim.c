@@ -73,6 +73,59 @@ test_overlap(void **state)
 	}
 }
 
+/* Messages between two, and calls of some: nobody else waits for them. */
+static void
+test_of_some(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		double s;
+	} cases[] = {
+		{"send 0 1 4000\n", .015},
+		{"send 3 1 4000\n", .015},
+		/* side by side, and one behind the other */
+		{"send 0 1 4000\nsend 2 3 4000\n", .015},
+		{"send 0 1 4000\nsend 1 2 4000\n", .030},
+		{"repeat 3\nsend 0 1 4000\nsend 2 3 4000\nend\n", .045},
+		{"bcast 4000 among=0,2\nbcast 4000 root=3 among=1,3\n", .015},
+		{"bcast 4000 root=2 among=0-2\nbcast 4000 root=1 among=1,3\n", .030},
+		/* rank 0 computes, and the others do not wait for it */
+		{"compute 0 0.050\nbcast 4000 root=1 among=1-3\n", .050},
+		{"compute 0 0.050\nbcast 4000 root=1 among=1-3\nsend 1 0 4000\n", .065},
+		{"bcast 4000 among=0-3\n", .020},
+		{"bcast 4000\n", .020},
+	};
+	static const char *const bad[] = {"send 0 0 1\n",
+					  "send 0 4 1\n",
+					  "send 0 1\n",
+					  "bcast 1 among=0\n",
+					  "bcast 1 among=0,0\n",
+					  "bcast 1 among=2,0\n",
+					  "bcast 1 among=0-4\n",
+					  "bcast 1 among=0,\n",
+					  "bcast 1 among=0-\n",
+					  "bcast 1 among=1,2\n",
+					  "bcast 1 root=1 among=0,2\n",
+					  "start bcast 1 among=0,1\n"};
+	struct obs_trace t;
+	char text[512];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int n = snprintf(text, sizeof text, "ranks 4\n%s", cases[i].text);
+		printf("  %s", cases[i].text);
+		assert_true(obs_trace_text(&t, text, (size_t)n));
+		near(total_s(&t, false, false), cases[i].s);
+		obs_trace_free(&t);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		int n = snprintf(text, sizeof text, "ranks 4\n%s", bad[i]);
+		printf("  %s", bad[i]);
+		assert_false(obs_trace_text(&t, text, (size_t)n));
+		assert_non_null(strstr(t.why, "line 2: "));
+		obs_trace_free(&t);
+	}
+}
+
 /* Circuits of the next call may be set from the end of the one before on, never earlier. */
 static void
 test_foresight(void **state)
@@ -271,9 +324,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overlap),	       cmocka_unit_test(test_foresight),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_traced),
-		cmocka_unit_test(test_traced_refused),
+		cmocka_unit_test(test_of_some),	  cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_foresight), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_traced),	  cmocka_unit_test(test_traced_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

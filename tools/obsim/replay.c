@@ -27,9 +27,9 @@ struct replayer {
 	uint32_t *ports;
 	struct circ_slot *spare; /* slots as a candidate leaves them */
 	struct circ_slot *best;
-	/* [ranks] clock; when the last call began, and was over */
-	double *now_s, *begin_s, *left_s;
-	double *try_s, *best_s, *computed_s;
+	double *now_s, *left_s, *computed_s; /* [ranks] clock; when the last call was over */
+	double *announce_s;		     /* [ranks] when the call is known */
+	double *begin_s, *try_s, *best_s;    /* [those that make it] its begin; its end */
 	struct under_way {
 		uint32_t number, waits; /* ranks that have yet to wait; 0: free */
 		double *over_s;		/* [ranks] */
@@ -216,13 +216,26 @@ plan_mode(enum obs_strategy s)
 	return mode[s];
 }
 
+/* Who makes the call: the ranks, by its own; NULL: all, as they are. */
+static const uint32_t *
+callers_of_step(const struct replayer *p, const struct obs_step *s)
+{
+	return s->members ? p->t->member + s->first_member : NULL;
+}
+
+static uint32_t
+size_of_step(const struct replayer *p, const struct obs_step *s)
+{
+	return s->members ? s->members : p->t->ranks;
+}
+
 static struct obs_args
 args_of(const struct replayer *p, const struct obs_step *s)
 {
 	struct obs_args a = {.op = s->op,
-			     .algorithm = customary(s->op, p->t->ranks),
+			     .algorithm = customary(s->op, size_of_step(p, s)),
 			     .bytes = s->bytes,
-			     .p = p->t->ranks,
+			     .p = size_of_step(p, s),
 			     .root = s->root,
 			     .degree = p->s->k,
 			     .rules = p->s->rules};
@@ -234,12 +247,14 @@ args_of(const struct replayer *p, const struct obs_step *s)
 }
 
 static struct obs_result
-attempt(struct replayer *p, const struct candidate *c, const struct obs_step *next)
+attempt(struct replayer *p, const struct candidate *c, const struct obs_step *s,
+	const struct obs_step *next)
 {
+	const uint32_t *node_of = callers_of_step(p, s);
 	struct obs_call call, behind = {0};
 	struct obs_result r = {.end_s = -1};
 	struct circ_costs costs = p->s->costs;
-	if (obs_call_make(&call, &c->args, NULL) != 0)
+	if (obs_call_make(&call, &c->args, node_of) != 0)
 		return r;
 	struct circ_call_mode m = {.mode = c->afresh ? CIRC_MODE_PIPELINED
 						     : plan_mode(p->s->strategy),
@@ -247,7 +262,7 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 	if (c->ahead >= 0) {
 		struct obs_args a = args_of(p, next);
 		a.reversed = c->ahead;
-		if (obs_call_make(&behind, &a, NULL) == 0) {
+		if (obs_call_make(&behind, &a, callers_of_step(p, next)) == 0) {
 			m.ahead = behind.demand;
 			m.aheads = behind.messages;
 		}
@@ -257,10 +272,9 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 	struct circ_slots slots = p->slots;
 	slots.slot = p->spare;
 	memcpy(p->spare, p->slots.slot, (size_t)slots.nodes * slots.stride * sizeof *p->spare);
-	struct obs_when w = {.announce_s = p->s->foresight ? p->left_s : p->begin_s,
-			     .start_s = p->begin_s,
-			     .finish_s = p->try_s};
-	r = obs_call_run(&call, &m, &slots, &costs, NULL, &w);
+	struct obs_when w = {
+		.announce_s = p->announce_s, .start_s = p->begin_s, .finish_s = p->try_s};
+	r = obs_call_run(&call, &m, &slots, &costs, node_of, &w);
 	p->slots.clock = slots.clock;
 	obs_call_free(&behind);
 	obs_call_free(&call);
@@ -345,10 +359,14 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	struct obs_call_line *line = &p->r->line[p->r->calls++];
 	uint32_t n = candidates(p, &a, !*s->algorithm && !p->s->rules, next != NULL, c), won = 0;
 	bool start = s->kind == OBS_START && !p->s->blocking;
-	for (uint32_t r = 0; r < p->t->ranks; r++)
-		p->begin_s[r] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];
+	const uint32_t *member = callers_of_step(p, s);
+	for (uint32_t i = 0; i < a.p; i++) {
+		uint32_t r = member ? member[i] : i;
+		p->begin_s[i] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];
+		p->announce_s[r] = p->s->foresight ? p->left_s[r] : p->begin_s[i];
+	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct obs_result r = attempt(p, &c[i], next);
+		struct obs_result r = attempt(p, &c[i], s, next);
 		if (replay_better(&r, &best)) {
 			best = r;
 			won = i;
@@ -363,9 +381,10 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	double in = 0, extra = 0;
 	if (p->s->paper && p->s->strategy != OBS_IDEAL)
 		extra = p->s->costs.gamma_s;
-	for (uint32_t r = 0; r < p->t->ranks; r++) {
-		in = p->begin_s[r] > in ? p->begin_s[r] : in;
-		p->left_s[r] = p->best_s[r] + extra;
+	for (uint32_t i = 0; i < a.p; i++) {
+		uint32_t r = member ? member[i] : i;
+		in = p->begin_s[i] > in ? p->begin_s[i] : in;
+		p->left_s[r] = p->best_s[i] + extra;
 		if (!start)
 			p->now_s[r] = p->left_s[r];
 	}
@@ -450,6 +469,7 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.best = obs_take(slots, sizeof *p.best);
 	circ_slots_clear(&p.slots);
 	p.now_s = obs_take(n, sizeof(double));
+	p.announce_s = obs_take(n, sizeof(double));
 	p.begin_s = obs_take(n, sizeof(double));
 	p.left_s = obs_take(n, sizeof(double));
 	p.try_s = obs_take(n, sizeof(double));
@@ -461,6 +481,7 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	free(p.spare);
 	free(p.best);
 	free(p.now_s);
+	free(p.announce_s);
 	free(p.begin_s);
 	free(p.left_s);
 	for (size_t i = 0; i < sizeof p.way / sizeof p.way[0]; i++)

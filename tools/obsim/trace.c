@@ -81,6 +81,85 @@ compute_trace(struct reader *r)
 	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
 }
 
+/* A rank more that takes part in the step, the last that was added.  False: too many. */
+static bool
+join_trace_step(struct obs_trace *t, struct obs_step *s, uint32_t rank)
+{
+	if (t->nmembers == OBS_MEMBERS_MAX)
+		return false;
+	if (t->nmembers == t->member_room) {
+		uint32_t room = t->member_room ? 2 * t->member_room : 64;
+		uint32_t *more = realloc(t->member, room * sizeof *more);
+		if (!more)
+			return false;
+		t->member = more;
+		t->member_room = room;
+	}
+	if (!s->members++)
+		s->first_member = t->nmembers;
+	t->member[t->nmembers++] = rank;
+	return true;
+}
+
+static bool
+rank_of_list(const char **at, uint32_t ranks, uint32_t *rank)
+{
+	size_t digits = strspn(*at, "0123456789");
+	if (!digits || digits > 9)
+		return false;
+	*rank = (uint32_t)strtoul(*at, NULL, 10);
+	*at += digits;
+	return *rank < ranks;
+}
+
+/* "0,4,8-11": two ranks at least, upwards. */
+static bool
+trace_members(struct obs_trace *t, struct obs_step *s, const char *at)
+{
+	uint32_t from, to, next = 0;
+	for (bool more = true; more; at++) {
+		if (!rank_of_list(&at, t->ranks, &from) || from < next)
+			return false;
+		to = from;
+		if (*at == '-' && (at++, !rank_of_list(&at, t->ranks, &to) || to < from))
+			return false;
+		for (next = from; next <= to; next++)
+			if (!join_trace_step(t, s, next))
+				return false;
+		more = *at == ',';
+		if (!more && *at)
+			return false;
+	}
+	return s->members >= 2;
+}
+
+/* The root as one of the members; false: it is none. */
+static bool
+root_among(const struct obs_trace *t, struct obs_step *s)
+{
+	for (uint32_t i = 0; i < s->members; i++)
+		if (t->member[s->first_member + i] == s->root) {
+			s->root = i;
+			return true;
+		}
+	return !s->members;
+}
+
+/* One message is a broadcast of two. */
+static bool
+send_trace(struct reader *r)
+{
+	struct obs_step s = {.kind = OBS_CALL, .op = COLL_BCAST, .algorithm = "linear"};
+	uint64_t from, to, last = r->t->ranks - 1;
+	if (r->words != 4 || !trace_number(r->word[1], last, &from) ||
+	    !trace_number(r->word[2], last, &to) || from == to ||
+	    !trace_number(r->word[3], OBS_BYTES_MAX, &s.bytes))
+		return fail_line(r, "send FROM TO BYTES, of two ranks");
+	return (join_trace_step(r->t, &s, (uint32_t)from) &&
+		join_trace_step(r->t, &s, (uint32_t)to) && obs_trace_add(r->t, &s)) ||
+	       fail_line(r, "too long a trace");
+}
+
 static bool
 call_trace(struct reader *r, enum obs_kind kind)
 {
@@ -100,6 +179,10 @@ call_trace(struct reader *r, enum obs_kind kind)
 		const char *w = r->word[at];
 		if (!strncmp(w, "root=", 5) && trace_number(w + 5, r->t->ranks - 1, &v)) {
 			s.root = (uint32_t)v;
+		} else if (!strncmp(w, "among=", 6)) {
+			if (kind != OBS_CALL || s.members || !trace_members(r->t, &s, w + 6))
+				return fail_line(r, "among= lists two ranks or more, upwards, of a "
+						    "call without start");
 		} else if (!strncmp(w, "algorithm=", 10)) {
 			struct coll_rule rule = {.op = op};
 			if (strlen(w + 10) >= sizeof rule.algorithm)
@@ -112,6 +195,8 @@ call_trace(struct reader *r, enum obs_kind kind)
 			return fail_line(r, "%.40s says nothing here", w);
 		}
 	}
+	if (!root_among(r->t, &s))
+		return fail_line(r, "the root is not among them: root= is a rank of all");
 	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
 }
 
@@ -157,6 +242,8 @@ trace_event(struct reader *r)
 	}
 	if (!strcmp(what, "end"))
 		return r->words == 1 ? end_repeat(r) : fail_line(r, "end stands alone");
+	if (!strcmp(what, "send"))
+		return send_trace(r);
 	if (!strcmp(what, "wait")) {
 		const struct obs_step s = {.kind = OBS_WAIT, .rank = OBS_EVERY};
 		return r->words == 1 ? obs_trace_add(r->t, &s) || fail_line(r, "too long a trace")
@@ -232,6 +319,9 @@ void
 obs_trace_free(struct obs_trace *t)
 {
 	free(t->step);
+	free(t->member);
 	t->step = NULL;
+	t->member = NULL;
+	t->nmembers = t->member_room = 0;
 	t->steps = t->room = 0;
 }

@@ -12,6 +12,8 @@
  *     allreduce 8 algorithm=ring        this one and no other
  *     start allreduce 8                 non-blocking: goes on while ranks compute
  *     wait                              each rank waits for the first start not waited for
+ *     send 3 7 1048576                  one message, from rank 3 to rank 7
+ *     bcast 12 root=4 among=0,4,8-11    a call of these alone, which count upwards
  *     repeat 6 ... end                  not nested
  *     # ...                             a comment, also behind an event
  *
@@ -26,17 +28,18 @@
 
 #include "coll/schedule.h"
 
-#define OBS_RANKS_MAX 4096
-#define OBS_STEPS_MAX 1000000
-#define OBS_BYTES_MAX (1ull << 40)
-#define OBS_EVERY     UINT32_MAX
+#define OBS_RANKS_MAX	4096
+#define OBS_STEPS_MAX	1000000
+#define OBS_MEMBERS_MAX (1u << 22) /* of all calls that not all ranks make */
+#define OBS_BYTES_MAX	(1ull << 40)
+#define OBS_EVERY	UINT32_MAX
 
 #define OBS_OPEN_MAX 1024 /* non-blocking calls at a time */
 
 enum obs_kind {
 	OBS_COMPUTE,
-	OBS_CALL,  /* all ranks */
-	OBS_START, /* the same, non-blocking */
+	OBS_CALL,  /* all ranks, or its members */
+	OBS_START, /* all ranks, non-blocking */
 	OBS_WAIT
 };
 
@@ -47,14 +50,17 @@ struct obs_step {
 	double s;	 /* COMPUTE */
 	enum coll_op op;
 	uint64_t bytes;
-	uint32_t root;
-	char algorithm[32]; /* "": the mode's choice */
+	uint32_t root;			/* of its members, from 0 on */
+	uint32_t first_member, members; /* CALL: member[first_member ..]; members 0: all ranks */
+	char algorithm[32];		/* "": the mode's choice */
 };
 
 struct obs_trace {
 	uint32_t ranks;
 	struct obs_step *step;
 	size_t steps, room;
+	uint32_t *member; /* ranks, of the calls that not all make */
+	uint32_t nmembers, member_room;
 	uint32_t starts;
 	char why[160];
 };
