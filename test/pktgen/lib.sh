@@ -7,7 +7,7 @@
 #                          10.0.0.2              198.18.0.2
 #
 # Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
-# PG_PATHS (4096: limits.paths), PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
+# PG_PATHS (4096: limits.paths), PG_GATEWAY (off: the object "gateway"), PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_SIX (0; 1: by IPv6 on the global leg), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
 # each reading of relayd's counters, with its memory), PG_BETWEEN (a command that is run after
 # each reading; it may wait, for somebody else who wants the machine).
 
@@ -51,6 +51,18 @@ pg_stop()
 # pg_memif NAME ROLE: a vdev string.
 pg_memif() { echo "net_memif$3,role=$2,socket=$TMP/$1.sock,socket-abstract=no,rsize=${PG_RING:-10},bsize=$PG_BSIZE"; }
 
+# pg_six ADDRESS: its IPv6 address in the lab.
+PG_SIX_NET=fd00:57a6::
+pg_six() { local IFS=.; set -- $1; printf '%s%x:%x' $PG_SIX_NET $(($1 << 8 | $2)) $(($3 << 8 | $4)); }
+# What relayd's configuration says then: its own address, and those of 16 remote relays.
+pg_six_leg() { [ "${PG_SIX:-0}" = 0 ] || echo ", \"ipv6\": \"$(pg_six "$1")/96\""; }
+pg_six_trunks() {
+	local i list=
+	[ "${PG_SIX:-0}" != 0 ] || return 0
+	for ((i = 0; i < 16; i++)); do list+="${list:+,}198.18.16.$i=$(pg_six 198.18.16.$i)"; done
+	echo " \"trunks\": { \"ipv6\": \"$list\" },"
+}
+
 # pg_conf NAME PRIVATE GLOBAL CPUS PRIV-ADDR GLOB-ADDR PRIMARY: relayd's configuration.
 pg_conf()
 {
@@ -66,7 +78,8 @@ pg_conf()
   "private": { "device": "$2", "address": "$5", "prefix_len": 16, "mtu": $PG_MTU,
 	"rx_descriptors": 1024, "tx_descriptors": 1024 },
   "global": { "device": "$3", "address": "$6", "prefix_len": 16, "mtu": $PG_MTU,
-	"rx_descriptors": 1024, "tx_descriptors": 1024, "sealing": "$sealing" } },
+	"rx_descriptors": 1024, "tx_descriptors": 1024, "sealing": "$sealing"$(pg_six_leg "$6") } },
+$(pg_six_trunks)
  "impi": { "server": "198.18.255.254:7810" },
  "sealing": { "key_file": "$TMP/psk" },
  "eal": { "lcores": "$4", "file_prefix": "$RUN-${1:0:20}", "hugepages": false, "memory_mb": ${PG_MEMORY_MB:-512} },
@@ -74,7 +87,7 @@ pg_conf()
  "limits": { "jobs": 64, "procs": 131072, "hosts": 256, "trunks": 128, "paths": ${PG_PATHS:-4096},
 	"segments": ${PG_SEGMENTS:-16384}, "queue": 4096, "window": 4096 },
  "neighbours": { "entries": $((2 * ${PG_PATHS:-4096})) },
- "gateway": { "enable": false },
+ "gateway": ${PG_GATEWAY:-{ \"enable\": false \}},
  "suci": { "global_mtu_start": $PG_MTU ${PG_SUCI:-} },
  "drain_ms": 1000, "log_level": "${PG_LOG:-info}",
  "pidfile": "$TMP/$1.pid", "stats_file": "$TMP/$1-stats.json"
@@ -146,7 +159,8 @@ pg_lab()
 	local key=
 	: "${PG_MTU:=1500}"
 	PG_BSIZE=$((PG_MTU > 1900 ? 10240 : 2048))
-	local g w i cpus queues=
+	local g w i cpus queues= six=
+	[ "${PG_SIX:-0}" = 0 ] || six=", \"ipv6\": \"$PG_SIX_NET/96\""
 	read -r g w <<<"${PG_CPUS:-0 1}"
 	cpus=0@$g,1@$w
 	for ((i = 2; i <= ${PG_WORKERS:-1}; i++)); do cpus+=,$i@$((i % 2 ? w : g)); done
@@ -163,7 +177,7 @@ pg_lab()
  "private": { "port": "$(pg_memif priv client 0)", $queues"mtu": $PG_MTU, "prefix_len": 16,
 	"relay": "10.0.0.2", "relay_global": "198.18.0.2", "primary": "10.0.0.1", "first": "10.0.16.0" },
  "global": { "port": "$(pg_memif glob client 1)", $queues"mtu": $PG_MTU, "prefix_len": 16,
-	"relay": "198.18.0.2", "first": "198.18.16.0" },
+	"relay": "198.18.0.2", "first": "198.18.16.0"$six },
  "stats": "$TMP/stats", "restart": "$TMP/restart", "key_file": "$key",
  "lcores": "0@$g", "file_prefix": "$RUN-gen", "sleep": ${PG_SLEEP:-false}
 }

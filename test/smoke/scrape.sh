@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What it costs to ask a relay that carries 10 000 lanes of 2000 processes for its figures: by
 # relayd-web and by relayctl, while segments pass.  It is little, and no turn of the worker is held
-# up by it.
+# up by it, nor one of a gateway with as many channels as there can be.
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"
@@ -11,6 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 need_root scrape
 HOSTS=${HOSTS:-2000} SCRAPES=${SCRAPES:-50}
 export PG_PATHS=$((HOSTS + 1000)) PG_SLEEP=true PG_IDLE=sleep PG_MEMORY_MB=${PG_MEMORY_MB:-512}
+export PG_GATEWAY='{ "channels": 65536 }'
 # shellcheck source=test/pktgen/lib.sh
 . test/pktgen/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -56,19 +57,22 @@ ticks() { # of relayd-web and of the control thread, in ticks of the clock
 	done
 	echo $sum
 }
-before=$(ticks) least=999999999 most=0 sum=0
+before=$(ticks) least=999999999 most=0 sum=0 gateway=999999999
 for ((i = 0; i < SCRAPES; i++)); do
 	inside curl -s -m 20 -o "$TMP/metrics" "http://$WEB/metrics" || fail "no answer to a scrape"
 	us=$(sed -n 's/^relayd_worker_look_us{.*} //p' "$TMP/metrics")
 	((us < least)) && least=$us
 	((us > most)) && most=$us
 	((sum += us))
+	us=$(sed -n 's/^relayd_gateway_look_us{.*} //p' "$TMP/metrics")
+	((us < gateway)) && gateway=$us
 done
 us=$((($(ticks) - before) * 1000000 / $(getconf CLK_TCK) / SCRAPES))
 echo "a scrape takes $us us of processors, $(grep -vc '^#' "$TMP/metrics") rows of $(field 's["paths"]') paths;" \
 	"it holds up a turn of the worker for $least to $most us, $((sum / SCRAPES)) on average"
 verdict "a scrape takes at most 20 ms" "$( ((us <= 20000)) || echo "it takes $us us")"
 verdict "a scrape holds up no turn" "$( ((least <= 300)) || echo "at least $least us")"
+verdict "nor one of the gateway ($gateway us)" "$( ((gateway <= 300)) || echo "at least $gateway us")"
 before=$(ticks)
 for ((i = 0; i < SCRAPES; i++)); do status >"$TMP/status"; done
 us=$((($(ticks) - before) * 1000000 / $(getconf CLK_TCK) / SCRAPES))

@@ -96,7 +96,8 @@ read_gateway_mail(struct rd_gateway *g)
 {
 	uint32_t n = 0;
 	struct rd_mail *mail;
-	while ((mail = base_ring_pop(&g->box->mails))) {
+	/* A snapshot that is not whole holds back what came after it, for some turns. */
+	while ((mail = g->looks ? g->looks : base_ring_pop(&g->box->mails))) {
 		n++;
 		mail->result = 0;
 		mail->gateway = true;
@@ -112,7 +113,8 @@ read_gateway_mail(struct rd_gateway *g)
 			mail->result = gw_job_finish(g->gw, mail->job.label_base, g->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
-			rd_gateway_snapshot(g, mail->look.gateway, mail->look.check);
+			if (!rd_gateway_look(g, mail))
+				return n;
 			break;
 		case RD_MAIL_ELSEWHERE: /* the worker's */
 		case RD_MAIL_POLICY:
@@ -350,7 +352,7 @@ sockets(struct rd_gateway *g)
 		uint64_t due = gateway_due(g);
 		wait = due == BASE_NEVER_NS ? due : due > now ? due - now : 0;
 		rd_wake_sleep(&g->box->wake);
-		if (frames_wait(g) || base_ring_count(&g->box->mails) ||
+		if (g->looks || frames_wait(g) || base_ring_count(&g->box->mails) ||
 		    base_ring_count(&g->taps_box->to_tap[RD_LEG_PRIVATE]) ||
 		    base_ring_count(&g->taps_box->to_tap[RD_LEG_GLOBAL]) ||
 		    atomic_load_explicit(&g->box->stop, memory_order_relaxed))
@@ -638,31 +640,4 @@ rd_gateway_fini(struct rd_gateway *g)
 	free(g->dirty);
 	free(g->failed);
 	free(g);
-}
-
-void
-rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s, bool check)
-{
-	s->on = true;
-	s->gw = *gw_counters(g->gw);
-	s->io = g->count;
-	s->tap = g->taps->count;
-	s->io.drop_no_buffer = g->leg.count.drop_no_buffer;
-	s->io.drop_toobig = g->leg.count.drop_toobig;
-	s->suci = *suci_counters(gw_endpoint(g->gw));
-	s->suci_held = suci_held(gw_endpoint(g->gw));
-	s->held_bytes = gw_held_bytes(g->gw);
-	s->packet_bytes = (uint64_t)g->conf->gateway.memory_mb << 20;
-	s->guests = g->nguests;
-	s->inconsistent = NULL;
-	s->checked = check;
-	s->consistent = !check || gw_check(g->gw, &s->inconsistent);
-	s->nchannels = 0;
-	for (uint32_t i = 0; i < s->channels_max; i++) {
-		struct rd_channel_row *row = &s->channel[s->nchannels];
-		if (!gw_channel(g->gw, i, &row->info))
-			continue;
-		row->channel = i;
-		s->nchannels++;
-	}
 }

@@ -125,6 +125,8 @@ struct rd_gateway {
 	struct rd_gw_guest guest[RD_GUESTS_MAX];
 	uint32_t nguests;
 	char listen_error[RELAY_WHY_MAX]; /* of the job being added */
+	struct rd_mail *looks;		  /* a snapshot that is not whole yet; NULL: none */
+	uint32_t look_at;		  /* channel to look at next for it */
 	int epoll;
 	uint32_t check_next; /* socket to look at first */
 	uint64_t check_ns;
@@ -172,10 +174,12 @@ struct rd_gateway_snapshot {
 	bool checked; /* by gw_check(), and so */
 	bool consistent;
 	const char *inconsistent;
+	uint64_t look_ns; /* longest that a turn was held up by this snapshot */
 	uint32_t nchannels, channels_max;
 	struct rd_channel_row *channel; /* [channels_max] */
 };
-/* check: the books, too, which takes as long as the tables are large. */
+/* All of it at once, when the thread has ended.  check: the books, too, which takes as long as the
+ * tables are large. */
 void rd_gateway_snapshot(struct rd_gateway *g, struct rd_gateway_snapshot *s, bool check);
 
 /* ---- between the files of the gateway ---------------------------------------------- */
@@ -186,6 +190,9 @@ void rd_gw_text(struct rd_gateway *g, const char *fmt, ...) __attribute__((forma
  * important. */
 struct rd_event *rd_gw_event(struct rd_gateway *g, bool important);
 void rd_gw_push_event(struct rd_gateway *g, struct rd_event *e);
+
+/* gateway_look.c.  A turn's part of the snapshot that a mail asks for; false: not whole yet. */
+bool rd_gateway_look(struct rd_gateway *g, struct rd_mail *mail);
 
 /* gateway_io.c.  Sockets that epoll names; things that are late; what is to be written. */
 void rd_gw_ready(struct rd_gateway *g, uint64_t key, uint32_t events);

@@ -258,6 +258,7 @@ rd_fields_gateway(const struct rd_fields *f, void *to, const struct rd_snapshot 
 	put_number(t, "held_bytes", g->held_bytes);
 	put_number(t, "packet_bytes", g->packet_bytes);
 	put_number(t, "guests", g->guests);
+	put_number(t, "look_us", g->look_ns / 1000);
 	if (g->checked)
 		flag(t, "consistent", g->consistent);
 	put_number(t, "suci_held", g->suci_held);
