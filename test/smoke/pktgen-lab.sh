@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A few of the stateful scenarios over memif, as `make pktgen` plays them all; two workers with a queue
-# each, fed from templates; then one with bounds of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
+# each, fed from templates; remote relays by IPv6; then one with bounds of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
 # a soak takes that for a slow machine.
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
@@ -93,6 +93,14 @@ done
 why=
 PG_WORKERS=2 PG_OUT=$dir test/pktgen/run "$B" "$dir"/workers-{template,endpoint}.json >"$dir/out" 2>&1 || why="status $?"
 verdict "two workers with a queue each" "$why"
+
+# Remote relays that are reached by IPv6, sealed: from endpoints and from templates.
+sed 's|"measure_ms": 1000|"measure_ms": 500|' tools/pktgen-scenarios/latency.json >"$dir/six.json"
+sed 's|"workers-template"|"six-template"|; s|"leg/\*/steered", "leg/\*/tx_steered"|"suci/drop_seal"|' \
+	"$dir/workers-template.json" >"$dir/six-template.json"
+why=
+PG_SIX=1 PG_SEALED=1 PG_OUT=$dir test/pktgen/run "$B" one-way "$dir"/six{,-template}.json >"$dir/out" 2>&1 || why="status $?"
+verdict "remote relays by IPv6" "$why"
 
 # missed NAME BOUND: the scenario `latency` with that bound in place of the one of p99_us.
 missed() {

@@ -177,6 +177,11 @@ labs_are_checked(void **state)
 		{"'port':'eth2',", "", "global.port: is missing"},
 		{"'port':'eth2'", "'port':'eth2','pmd':'x'", "global.pmd"},
 		{"'relay':'10.0.0.2'", "'relay':'10.0.0'", "private.relay"},
+		{"'port':'eth2'", "'port':'eth2','ipv6':'10.0.0.0/8'",
+		 "global.ipv6: \"10.0.0.0/8\" is not a prefix"},
+		{"'port':'eth2'", "'port':'eth2','ipv6':'fd00::/64'", "global.ipv6"},
+		{"'port':'eth1'", "'port':'eth1','ipv6':'fd00::/96'",
+		 "private.ipv6: relayd has no IPv6 on its private leg"},
 	};
 	char err[256] = "";
 	(void)state;
@@ -184,6 +189,13 @@ labs_are_checked(void **state)
 	assert_int_equal(lab.side[0].first, 0x0a001000);
 	assert_int_equal(lab.side[1].udp_port, 7812);
 	assert_false(lab.series);
+	assert_false(lab.side[1].six);
+	static const uint8_t net[12] = {0xfd, 0, 0x57, 0xa6};
+	const char *six =
+		changed(good_lab, "'port':'eth2',", "'port':'eth2','ipv6':'fd00:57a6::/96',");
+	assert_int_equal(pg_lab_parse(&lab, six, err, sizeof err), 0);
+	assert_true(lab.side[1].six && !lab.side[0].six);
+	assert_memory_equal(lab.side[1].six_prefix, net, sizeof net);
 	if (pg_lab_load(&lab, "tools/pktgen-scenarios/example/lab.json", err, sizeof err))
 		fail_msg("the example: %s", err);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

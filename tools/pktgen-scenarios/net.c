@@ -58,6 +58,24 @@ pg_station(const struct pg_net *n, uint8_t side, uint32_t i, struct rd_station *
 	station_mac(side, i, out->mac);
 }
 
+static void
+address_six(const struct pg_side_conf *c, uint32_t address, uint8_t out[16])
+{
+	memcpy(out, c->six_prefix, sizeof c->six_prefix);
+	be32_store(out + sizeof c->six_prefix, address);
+}
+
+/* From now on the station is called by its IPv6 address, too, if the side has any. */
+static void
+speak_six(struct pg_side *s, struct rd_station *self)
+{
+	self->six = s->conf->six ? &s->spoken : NULL;
+	if (!self->six)
+		return;
+	s->spoken.prefix_len = 96;
+	address_six(s->conf, self->address, s->spoken.address);
+}
+
 /* ---- set-up ------------------------------------------------------------------------ */
 
 static int
@@ -283,10 +301,13 @@ static uint16_t
 queue_of(const struct pg_side *s, const struct rte_mbuf *m)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (s->nqueues == 1 || m->data_len < RD_FRAME_HDR || be16_load(f + 12) != 0x0800 ||
-	    f[RD_ETH_HDR + 9] != 17)
+	if (s->nqueues == 1 || m->data_len < RD_FRAME_HDR)
 		return 0;
-	uint32_t shard = (uint32_t)be16_load(f + RD_ETH_HDR + RD_IPV4_HDR + 2) - s->conf->udp_port;
+	bool six = be16_load(f + 12) == 0x86dd && m->data_len >= RD_FRAME6_HDR;
+	uint32_t udp = RD_ETH_HDR + (six ? RD_IPV6_HDR : RD_IPV4_HDR);
+	if (six ? f[RD_ETH_HDR + 6] != 17 : be16_load(f + 12) != 0x0800 || f[RD_ETH_HDR + 9] != 17)
+		return 0;
+	uint32_t shard = (uint32_t)be16_load(f + udp + 2) - s->conf->udp_port;
 	return shard < s->nqueues ? (uint16_t)shard : 0;
 }
 
@@ -376,18 +397,40 @@ keep_net(struct pg_side *s, const struct rte_mbuf *m)
 	s->kept[s->nkept++].len = m->data_len;
 }
 
+void
+pg_write_front(struct pg_side *s, uint8_t *at, struct rd_station *from, uint16_t port,
+	       uint16_t ip_id, uint32_t udp, uint8_t ecn)
+{
+	uint8_t relay[16];
+	if (!s->conf->six) {
+		rd_write_udp(at, from, s->relay_mac, s->conf->relay, port, ip_id, udp, ecn);
+		return;
+	}
+	speak_six(s, from);
+	address_six(s->conf, s->conf->relay, relay);
+	rd_write_udp6(at, from, s->relay_mac, relay, port, udp, ecn);
+}
+
+void
+pg_write_sum(const struct pg_side *s, uint8_t *at, size_t here, uint64_t rest)
+{
+	if (s->conf->six)
+		rd_udp6_checksum(at, here, rest);
+	else
+		rd_udp_checksum(at, here, rest);
+}
+
 bool
 pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *ip_id,
 	    struct suci *ep, const struct suci_out *o)
 {
 	struct pg_side *s = &n->side[side];
-	uint32_t udp = suci_out_len(o);
-	struct rte_mbuf *m = net_buffer(n, s, RD_FRAME_HDR + udp);
+	uint32_t udp = suci_out_len(o), front = pg_front(s->conf);
+	struct rte_mbuf *m = net_buffer(n, s, front + udp);
 	if (!m)
 		return false;
-	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *p = at + RD_FRAME_HDR;
-	rd_write_udp(at, from, s->relay_mac, be32_load(o->to.ip + 12), o->to.port, (*ip_id)++, udp,
-		     o->ecn);
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *p = at + front;
+	pg_write_front(s, at, from, o->to.port, (*ip_id)++, udp, o->ecn);
 	if (o->sealed) {
 		if (!suci_seal(ep, o, p, udp)) {
 			rte_pktmbuf_free(m);
@@ -400,7 +443,7 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 		if (o->data_len)
 			memcpy(p + o->head_len + o->seg_head_len, o->data, o->data_len);
 	}
-	rd_udp_checksum(at, udp, 0);
+	pg_write_sum(s, at, udp, 0);
 	if (s->nkept < PG_KEPT_MAX)
 		keep_net(s, m);
 	push_net(n, s, m);
@@ -421,13 +464,85 @@ net_arp(struct pg_net *n, struct pg_side *s, uint8_t *frame, size_t len)
 		memcpy(s->relay_mac, a + 8, 6);
 		s->relay_known = true;
 	}
-	if (be16_load(a + 6) == 1 && target - s->conf->first < s->stations) {
+	/* Who is spoken to by IPv6 is not there for others. */
+	if (be16_load(a + 6) == 1 && target - s->conf->first < s->stations && !s->conf->six) {
 		struct rd_station self;
 		pg_station(n, s->index, target - s->conf->first, &self);
 		rd_arp_answer(frame, &self);
 		(void)pg_net_raw(n, s->index, frame, RD_ARP_FRAME);
 	} else if (s->tap >= 0) {
 		(void)!write(s->tap, frame, len); /* the kernel asks again */
+	}
+}
+
+/* Neighbour discovery for station i, f of the parser: as net_arp(). */
+static void
+net_nd(struct pg_net *n, struct pg_side *s, uint32_t i, const uint8_t *frame, size_t len,
+       const struct rd_rx_frame *f)
+{
+	uint8_t relay[16], answer[RD_ND_FRAME] = {0};
+	struct rd_station self;
+	s->count.rx_arp++;
+	address_six(s->conf, s->conf->relay, relay);
+	if (memcmp(frame + f->src_6, relay, sizeof relay) == 0) {
+		memcpy(s->relay_mac, f->src_mac, 6);
+		s->relay_known = true;
+	}
+	if (f->verdict != RD_RX_ND_REQUEST)
+		return;
+	pg_station(n, s->index, i, &self);
+	speak_six(s, &self);
+	memcpy(answer, frame, len < sizeof answer ? len : sizeof answer);
+	rd_nd_answer(answer, &self, f);
+	(void)pg_net_raw(n, s->index, answer, sizeof answer);
+}
+
+/* Of whom a solicitation to a group asks; the parser looks at the rest. */
+static bool
+solicited(const struct pg_side *s, const uint8_t *frame, size_t len, uint32_t *i)
+{
+	const size_t target = RD_ETH_HDR + RD_IPV6_HDR + 8;
+	if (!s->conf->six || len < target + 16 || be16_load(frame) != 0x3333 ||
+	    be16_load(frame + 12) != 0x86dd)
+		return false;
+	*i = be32_load(frame + target + 12) - s->conf->first;
+	return *i < s->stations;
+}
+
+/* A frame for station i. */
+static void
+receive_for(struct pg_net *n, struct pg_side *s, uint32_t i, uint8_t *frame, size_t len)
+{
+	struct rd_station self;
+	struct rd_rx_frame f;
+	/* What the parser reads of it, without clearing the lists. */
+	self.address = s->conf->first + i;
+	self.udp_port = s->conf->udp_port;
+	self.gateway_port = 0;
+	self.sum_required = false; /* plain UDP of pg_blast_main() has none */
+	self.nmore = self.nopen = 0;
+	self.other = self.other_mask = 0;
+	station_mac(s->index, i, self.mac);
+	speak_six(s, &self);
+	rd_packet_parse(&self, frame, len, &f);
+	if (f.verdict == RD_RX_SUCI && !n->datagram) {
+		s->count.rx_stray++; /* of an earlier run's paths */
+	} else if (f.verdict == RD_RX_SUCI) {
+		struct suci_addr from = {.port = f.src_port, .family = 4, .leg = s->index};
+		if (f.src_6) {
+			from.family = 6;
+			memcpy(from.ip, frame + f.src_6, sizeof from.ip);
+		} else {
+			be32_store(from.ip + 12, f.src_ip);
+		}
+		n->datagram(n->user, s->index, i, &from, frame + f.payload_off, f.payload_len,
+			    f.ecn);
+	} else if (f.verdict == RD_RX_ND_REQUEST || f.verdict == RD_RX_ND_REPLY) {
+		net_nd(n, s, i, frame, len, &f);
+	} else if (be16_load(frame + 12) == 0x0806) {
+		net_arp(n, s, frame, len);
+	} else {
+		s->count.rx_bad++;
 	}
 }
 
@@ -446,30 +561,8 @@ receive_net(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	if (m->data_len < RD_ETH_HDR) {
 		s->count.rx_bad++;
-	} else if (station_of(s, frame, &i)) {
-		struct rd_station self;
-		struct rd_rx_frame f;
-		/* What the parser reads of it, without clearing the lists. */
-		self.address = s->conf->first + i;
-		self.udp_port = s->conf->udp_port;
-		self.gateway_port = 0;
-		self.sum_required = false; /* plain UDP of pg_blast_main() has none */
-		self.nmore = self.nopen = 0;
-		self.other = self.other_mask = 0;
-		memcpy(self.mac, frame, 6);
-		rd_packet_parse(&self, frame, m->data_len, &f);
-		if (f.verdict == RD_RX_SUCI && !n->datagram) {
-			s->count.rx_stray++; /* of an earlier run's paths */
-		} else if (f.verdict == RD_RX_SUCI) {
-			struct suci_addr from = {.port = f.src_port, .family = 4, .leg = s->index};
-			be32_store(from.ip + 12, f.src_ip);
-			n->datagram(n->user, s->index, i, &from, frame + f.payload_off,
-				    f.payload_len, f.ecn);
-		} else if (be16_load(frame + 12) == 0x0806) {
-			net_arp(n, s, frame, m->data_len);
-		} else {
-			s->count.rx_bad++;
-		}
+	} else if (station_of(s, frame, &i) || solicited(s, frame, m->data_len, &i)) {
+		receive_for(n, s, i, frame, m->data_len);
 	} else if (be16_load(frame + 12) == 0x0806) {
 		net_arp(n, s, frame, m->data_len);
 	} else if (s->tap >= 0 && memcmp(frame, s->tap_mac, 6) == 0) {
@@ -529,10 +622,16 @@ static void
 ask_net(struct pg_net *n, struct pg_side *s)
 {
 	struct rd_station self;
-	uint8_t frame[RD_ARP_FRAME];
+	uint8_t frame[RD_ND_FRAME], relay[16];
 	pg_station(n, s->index, 0, &self);
-	rd_write_arp_request(frame, &self, s->conf->relay, NULL);
-	(void)pg_net_raw(n, s->index, frame, sizeof frame);
+	if (s->conf->six) {
+		speak_six(s, &self);
+		address_six(s->conf, s->conf->relay, relay);
+		rd_write_nd_request(frame, &self, relay, NULL);
+	} else {
+		rd_write_arp_request(frame, &self, s->conf->relay, NULL);
+	}
+	(void)pg_net_raw(n, s->index, frame, s->conf->six ? RD_ND_FRAME : RD_ARP_FRAME);
 }
 
 int
@@ -558,8 +657,9 @@ pg_net_ready(struct pg_net *n, uint32_t wait_ms, char *err, size_t err_max)
 			const struct pg_side *s = &n->side[n->side[0].relay_known];
 			struct in_addr a = {htonl(s->conf->relay)};
 			snprintf(err, err_max, "%s: %s after %u ms", s->port.name,
-				 rd_port_link_up(&s->port) ? "relayd does not answer ARP"
-							   : "the link is down",
+				 !rd_port_link_up(&s->port) ? "the link is down"
+				 : s->conf->six ? "relayd does not answer neighbour discovery"
+						: "relayd does not answer ARP",
 				 wait_ms);
 			(void)a;
 			return -1;

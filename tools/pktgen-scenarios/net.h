@@ -16,7 +16,7 @@
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "pktgen/lab.h"
-#include "rd/packet.h"
+#include "rd/packet6.h"
 #include "suci/endpoint.h"
 
 #include <sched.h>
@@ -51,7 +51,8 @@ struct pg_side {
 	uint32_t loss_ppm;
 	int tap;
 	uint8_t tap_mac[6];
-	uint32_t stations; /* how many exist */
+	uint32_t stations;    /* how many exist */
+	struct rd_six spoken; /* with six: of the station that is worked for just now */
 	/* The first datagrams since pg_net_forget, as they left. */
 	struct {
 		uint8_t frame[PG_KEPT_LEN];
@@ -94,6 +95,23 @@ void pg_net_pin(struct pg_net *n, bool on);
 
 /* What the stations are called. */
 void pg_station(const struct pg_net *n, uint8_t side, uint32_t i, struct rd_station *out);
+
+/* Headers in front of a datagram of that side, and UDP payload of the largest one. */
+static inline uint32_t
+pg_front(const struct pg_side_conf *c)
+{
+	return c->six ? RD_FRAME6_HDR : RD_FRAME_HDR;
+}
+static inline uint16_t
+pg_room(const struct pg_side_conf *c)
+{
+	return (uint16_t)(c->mtu + RD_ETH_HDR - pg_front(c));
+}
+/* Write those headers, of a datagram from a station to one of relayd's ports, and fill in the
+ * checksum; `here` and rest as of rd_udp_checksum(). */
+void pg_write_front(struct pg_side *s, uint8_t *at, struct rd_station *from, uint16_t port,
+		    uint16_t ip_id, uint32_t udp, uint8_t ecn);
+void pg_write_sum(const struct pg_side *s, uint8_t *at, size_t here, uint64_t rest);
 
 /* Receive and hand on; returns the number of frames. */
 uint32_t pg_net_poll(struct pg_net *n);

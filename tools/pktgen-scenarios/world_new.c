@@ -286,10 +286,9 @@ make_new_world_lanes(struct pg_world *w)
 static void
 hello_of(const struct pg_world *w, const struct pg_station *s, uint8_t out[RELAY_HELLO_LEN])
 {
-	struct relay_hello h = {
-		.kind = RELAY_HELLO_RELAY,
-		.rank = RELAY_RANK_NONE,
-		.mtu = (uint16_t)(w->net->side[s->side].conf->mtu - RD_IPV4_HDR - RD_UDP_HDR)};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
+				.rank = RELAY_RANK_NONE,
+				.mtu = pg_room(w->net->side[s->side].conf)};
 	if (!s->relay)
 		h = (struct relay_hello){.kind = RELAY_HELLO_PROCESS,
 					 .token = s->token,
@@ -306,7 +305,7 @@ pg_station_start(struct pg_world *w, struct pg_station *s, void *mem)
 		.limits = w->limits[s->side],
 		.incarnation = base_prng_next(&w->prng) | 1,
 		.seed = base_prng_next(&w->prng),
-		.mtu_max = c->mtu - RD_IPV4_HDR - RD_UDP_HDR,
+		.mtu_max = pg_room(c),
 		.ecn = s->relay,
 		.cc = w->load->fixed ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
 		.fixed_window = w->load->window,

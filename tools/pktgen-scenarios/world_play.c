@@ -91,14 +91,15 @@ static bool
 make_side_frames(struct pg_world *w, int side)
 {
 	uint32_t bytes = w->load->size[0].bytes, tag = tag_len(&w->station[side][0]);
+	uint32_t front = pg_front(w->net->side[side].conf);
 	for (uint32_t i = 0; i < PG_FRAMES; i++) {
 		struct rte_mbuf *m = w->frame[side][i] = rte_pktmbuf_alloc(w->net->pool);
-		uint16_t len = (uint16_t)(RD_FRAME_HDR + HEADERS + bytes + tag);
+		uint16_t len = (uint16_t)(front + HEADERS + bytes + tag);
 		char *at = m ? rte_pktmbuf_append(m, len) : NULL;
 		if (!at)
 			return false;
-		memset(at, 0, RD_FRAME_HDR + HEADERS + PG_HEAD_MAX);
-		memcpy(at + RD_FRAME_HDR + HEADERS + PG_HEAD_MAX, w->pattern, bytes - PG_HEAD_MAX);
+		memset(at, 0, front + HEADERS + PG_HEAD_MAX);
+		memcpy(at + front + HEADERS + PG_HEAD_MAX, w->pattern, bytes - PG_HEAD_MAX);
 	}
 	return true;
 }
@@ -117,11 +118,11 @@ make_frames(struct pg_world *w)
 static void
 write_headers(struct pg_world *w, struct pg_station *s)
 {
-	const struct pg_side *side = &w->net->side[s->side];
+	struct pg_side *side = &w->net->side[s->side];
 	for (uint32_t f = 0; f < s->nflows; f++)
-		rd_write_udp(s->flow[f].play->header, &s->self, side->relay_mac, side->conf->relay,
-			     (uint16_t)(side->conf->udp_port + s->shard + f), 0,
-			     HEADERS + w->load->size[0].bytes + tag_len(s), 0);
+		pg_write_front(side, s->flow[f].play->header, &s->self,
+			       (uint16_t)(side->conf->udp_port + s->shard + f), 0,
+			       HEADERS + w->load->size[0].bytes + tag_len(s), 0);
 }
 
 const char *
@@ -214,10 +215,11 @@ fill_frame(struct pg_station *s, struct pg_flow *f, uint8_t *at, uint64_t now)
 	struct pg_world *w = s->w;
 	struct pg_player *p = f->play->player;
 	struct suci_segment seg;
-	uint8_t *udp = at + RD_FRAME_HDR;
+	const struct pg_side *side = &w->net->side[s->side];
+	uint8_t *udp = at + pg_front(side->conf);
 	uint32_t held = pg_player_held(p);
 	bool sealed = pg_play_sealed(s);
-	memcpy(at, f->play->header, RD_FRAME_HDR);
+	memcpy(at, f->play->header, pg_front(side->conf));
 	if (sealed) /* what was sealed here last time */
 		memset(udp + HEADERS, 0, PG_HEAD_MAX);
 	pg_world_make(s, f, udp + HEADERS, &seg);
@@ -226,7 +228,7 @@ fill_frame(struct pg_station *s, struct pg_flow *f, uint8_t *at, uint64_t now)
 		memcpy(udp + len, w->pattern, seg.data_len);
 		len = pg_sealed_close(s->ep, f->path, udp, len + seg.data_len, held);
 	}
-	rd_udp_checksum(at, len, sealed ? 0 : w->pattern_sum);
+	pg_write_sum(side, at, len, sealed ? 0 : w->pattern_sum);
 }
 
 static uint32_t
@@ -253,21 +255,22 @@ static uint32_t
 send_ack(struct pg_station *s, uint32_t fi, uint64_t now)
 {
 	struct pg_world *w = s->w;
-	const struct pg_side *side = &w->net->side[s->side];
+	struct pg_side *side = &w->net->side[s->side];
 	struct pg_player *p = s->flow[fi].play->player;
-	uint8_t frame[RD_FRAME_HDR + PG_PLAYER_ACK_MAX + SUCI_SEAL_TAG];
+	uint8_t frame[RD_FRAME6_HDR + PG_PLAYER_ACK_MAX + SUCI_SEAL_TAG];
+	uint32_t front = pg_front(side->conf);
 	if (!pg_net_room(w->net, s->side))
 		return 0;
-	size_t len = pg_player_ack(p, frame + RD_FRAME_HDR, now);
+	size_t len = pg_player_ack(p, frame + front, now);
 	if (len && pg_play_sealed(s))
-		len = pg_sealed_close(s->ep, s->flow[fi].path, frame + RD_FRAME_HDR, len,
+		len = pg_sealed_close(s->ep, s->flow[fi].path, frame + front, len,
 				      pg_player_held(p));
 	if (!len)
 		return 0;
-	rd_write_udp(frame, &s->self, side->relay_mac, side->conf->relay,
-		     (uint16_t)(side->conf->udp_port + s->shard + fi), 0, (uint32_t)len, 0);
-	rd_udp_checksum(frame, len, 0);
-	(void)pg_net_raw(w->net, s->side, frame, RD_FRAME_HDR + len); /* the next one says more */
+	pg_write_front(side, frame, &s->self, (uint16_t)(side->conf->udp_port + s->shard + fi), 0,
+		       (uint32_t)len, 0);
+	pg_write_sum(side, frame, len, 0);
+	(void)pg_net_raw(w->net, s->side, frame, front + len); /* the next one says more */
 	return 1;
 }
 

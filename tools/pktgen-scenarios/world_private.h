@@ -22,7 +22,7 @@ bool pg_station_sends(const struct pg_station *s);
 /* world_play.c: paths played from templates. */
 struct pg_play {
 	struct pg_player *player;
-	uint8_t header[RD_FRAME_HDR]; /* of its frames with a segment */
+	uint8_t header[RD_FRAME6_HDR]; /* of its frames with a segment, pg_front() bytes */
 };
 /* Are the station's paths sealed: is it a remote relay, in a lab with a key_file? */
 bool pg_play_sealed(const struct pg_station *s);

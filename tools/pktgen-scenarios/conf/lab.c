@@ -2,6 +2,7 @@
 #include "pktgen/keys.h"
 #include "pktgen/lab.h"
 
+#include "base/prefix.h"
 #include "pktgen/scenario.h"
 
 #include <stdarg.h>
@@ -21,7 +22,7 @@ fail_lab(char *err, size_t err_max, const char *fmt, ...)
 
 /* Text as it came out of the file, before it is checked. */
 struct raw_side {
-	const char *port, *pmd, *relay, *global, *primary, *first;
+	const char *port, *pmd, *relay, *global, *primary, *first, *ipv6;
 	json_int_t descriptors, mtu, prefix_len, udp_port, nshards, peer_port, index;
 	bool queues;
 };
@@ -68,11 +69,26 @@ addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, ch
 }
 
 static int
+read_ipv6(struct pg_side_conf *s, const char *text, const char *name, char *err, size_t max)
+{
+	struct base_prefix p;
+	if (!*text)
+		return 0;
+	if (!strchr(text, ':') || !base_prefix_parse(text, strlen(text), &p) || p.len != 96)
+		return fail_lab(err, max, "%s.ipv6: \"%s\" is not a prefix like fd00:57a6::/96",
+				name, text);
+	s->six = true;
+	memcpy(s->six_prefix, p.addr, sizeof s->six_prefix);
+	return 0;
+}
+
+static int
 read_lab_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t max)
 {
 	struct raw_side r = {.pmd = "af_packet",
 			     .global = "",
 			     .primary = "",
+			     .ipv6 = "",
 			     .descriptors = 1024,
 			     .mtu = 1500,
 			     .udp_port = 7812,
@@ -93,6 +109,7 @@ read_lab_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, si
 		WHOLE(raw_side, "peer_port", peer_port, 1, 65535),
 		WHOLE(raw_side, "primary_index", index, 0, 62),
 		TEXT(raw_side, "first", first, true),
+		TEXT(raw_side, "ipv6", ipv6, false),
 	};
 	if (pg_keys_read(o, name, keys, COUNT(keys), &r, err, max))
 		return -1;
@@ -110,7 +127,9 @@ read_lab_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, si
 	s->queues = r.queues;
 	s->peer_port = (uint16_t)r.peer_port;
 	s->primary_index = (uint32_t)r.index;
-	return addresses(s, &r, name, err, max);
+	if (addresses(s, &r, name, err, max))
+		return -1;
+	return read_ipv6(s, r.ipv6, name, err, max);
 }
 
 static int
@@ -169,10 +188,14 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 	    copy_text(lab->lcores, sizeof lab->lcores, f.lcores, "lcores", err, max) ||
 	    copy_text(lab->file_prefix, sizeof lab->file_prefix, f.prefix, "file_prefix", err, max))
 		return -1;
-	for (int i = 0; i < (lab->series ? 2 : 1); i++)
+	for (int i = 0; i < (lab->series ? 2 : 1); i++) {
+		const char *name = i ? "second" : "private";
+		if (lab->side[i].six)
+			return fail_lab(err, max, "%s.ipv6: relayd has no IPv6 on its private leg",
+					name);
 		if (!lab->side[i].primary || !lab->side[i].relay_global)
-			return fail_lab(err, max, "%s: primary and relay_global are wanted",
-					i ? "second" : "private");
+			return fail_lab(err, max, "%s: primary and relay_global are wanted", name);
+	}
 	if (lab->series && lab->side[0].nshards + lab->side[1].nshards > 2)
 		return fail_lab(err, max, "second: relays in series have one worker each here");
 	return 0;

@@ -39,6 +39,10 @@ struct pg_side_conf {
 	uint16_t peer_port;	/* TCP, of the cluster's relays */
 	uint32_t primary_index; /* our place in cluster.relays */
 	uint32_t first;		/* emulated stations have addresses from here on */
+	/* Suci is spoken by IPv6 here.  Whoever has an IPv4 address has also one of IPv6: these
+	 * bytes, and the IPv4 address behind them. */
+	bool six;
+	uint8_t six_prefix[12];
 };
 
 struct pg_lab {
