@@ -30,20 +30,17 @@ find_allreduce_places(struct coll_schedule *s, const struct coll_args *a, struct
 	return true;
 }
 
-/* What is fetched and combined at a time if a->piece does not say, or more if that would be more
- * than PIECES_MAX of them. Of two processes that is 1.1 times as fast as all at once, of four and
- * eight no faster.  In several clusters the other may be on another node, and each piece would cost
- * a round trip. */
-#define PIECE	   (64u << 10)
-#define PIECES_MAX 16
+/* What is fetched and combined at a time if a->piece does not say. Of two processes that is 1.1
+ * times as fast as all at once, of four and eight no faster.  In several clusters the other may be
+ * on another node, and each piece would cost a round trip. */
+#define PIECE (64u << 10)
 
 static uint32_t
 pieces(const struct coll_args *a, const struct coll_group *g, struct coll_part part)
 {
-	uint64_t size = a->piece ? a->piece : PIECE, n = (part.len + size - 1) / size;
-	if (a->cluster_of || g->n > 2 || n == 0)
+	if (a->cluster_of || g->n > 2)
 		return 1;
-	return (uint32_t)(n < PIECES_MAX ? n : PIECES_MAX);
+	return coll_pieces(part.len, a->piece ? a->piece : PIECE);
 }
 
 static struct coll_part

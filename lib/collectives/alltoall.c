@@ -4,11 +4,11 @@
  * linear: everything at once, for small blocks, and over several clusters those
  *   of other clusters first.  Cost: alpha-bound, p-1 messages in flight.
  * pairwise: p-1 rounds, in round k send to me+k and receive from me-k; a round
- *   starts when the last has ended, so that at most one block a process is on
- *   the wire and no receiver is flooded.  Cost: (p-1)(alpha + b beta).
- * pairs: the rounds of a tournament, each a perfect matching: p-1 rounds, p of
- *   them if p is odd.  One port a process is enough for both directions, where
- *   pairwise needs two.  Cost as pairwise; circuits: ceil(rounds / k) gamma.
+ *   starts when the last has ended, or each piece of it when that of the last one has
+ *   (slice), so that at most one block a process is on the wire and no receiver is flooded.  Cost:
+ * (p-1)(alpha + b beta). pairs: the rounds of a tournament, each a perfect matching: p-1 rounds, p
+ * of them if p is odd.  One port a process is enough for both directions, where pairwise needs two.
+ * Cost as pairwise; circuits: ceil(rounds / k) gamma.
  *
  * In place, COLL_RECV is also what is sent, so it is copied to scratch first. */
 #include "builder.h"
@@ -31,24 +31,55 @@ outgoing(struct coll_schedule *s, const struct coll_args *a, uint64_t *base, uin
 	return COLL_TMP;
 }
 
-static uint32_t
-exchange_alltoall(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf,
-		  uint64_t base, uint32_t copied, uint32_t to, uint32_t from, uint32_t after)
+/* Of a round: its receives, which are steps one after another. */
+struct round {
+	uint32_t first, n; /* n 0: there is none */
+};
+
+/* Piece i of a round waits for piece i of the round before, or for the last one that it has. */
+static void
+wait_exchange(struct coll_schedule *s, uint32_t copied, const struct round *before, uint32_t i)
 {
-	uint64_t off = a->in_place ? base + coll_block_off(a, to) : coll_send_off(a, to);
-	uint64_t len = a->in_place ? coll_block_len(a, to) : coll_send_len(a, to);
-	uint32_t in =
+	coll_after(s, copied);
+	if (before->n)
+		coll_after(s, before->first + (i < before->n ? i : before->n - 1));
+}
+
+/* A block to one, a block from one, in pieces of at least `slice` bytes; 0: whole.  The wire goes
+ * from round to round without a pause, and still no more than a block is under way. */
+static struct round
+exchange_alltoall(struct coll_schedule *s, const struct coll_args *a, const struct coll_range *out,
+		  uint32_t copied, uint32_t to, uint32_t from, const struct round *before,
+		  uint64_t slice)
+{
+	uint64_t at = coll_block_off(a, from), len = coll_block_len(a, from);
+	struct round in = {s->steps, coll_pieces(len, slice)};
+	for (uint32_t i = 0; i < in.n; i++) {
+		struct coll_part x = coll_part(len, 1, in.n, i);
 		coll_step_add(s, (struct coll_step){.kind = COLL_STEP_RECV,
 						    .peer = from,
-						    .into = {COLL_RECV, coll_block_off(a, from),
-							     coll_block_len(a, from)}});
-	coll_after(s, copied);
-	coll_after(s, after);
-	coll_step_add(
-		s, (struct coll_step){.kind = COLL_STEP_SEND, .peer = to, .from = {buf, off, len}});
-	coll_after(s, copied);
-	coll_after(s, after);
+						    .into = {COLL_RECV, at + x.off, x.len}});
+		wait_exchange(s, copied, before, i);
+	}
+	uint32_t n = coll_pieces(out->len, slice);
+	for (uint32_t i = 0; i < n; i++) {
+		struct coll_part x = coll_part(out->len, 1, n, i);
+		coll_step_add(s, (struct coll_step){.kind = COLL_STEP_SEND,
+						    .peer = to,
+						    .from = {out->buf, out->off + x.off, x.len}});
+		wait_exchange(s, copied, before, i);
+	}
 	return in;
+}
+
+/* What goes to that one. */
+static struct coll_range
+alltoall_block(const struct coll_args *a, enum coll_buf buf, uint64_t base, uint32_t to)
+{
+	if (a->in_place)
+		return (struct coll_range){buf, base + coll_block_off(a, to),
+					   coll_block_len(a, to)};
+	return (struct coll_range){buf, coll_send_off(a, to), coll_send_len(a, to)};
 }
 
 /* Circle method: whom v meets in round k of the tournament of p; itself: nobody. */
@@ -94,7 +125,8 @@ static int
 build_alltoall(struct coll_schedule *s, const struct coll_args *a, enum form form)
 {
 	uint64_t base;
-	uint32_t copied, last = UINT32_MAX;
+	uint32_t copied;
+	struct round last = {0};
 	enum coll_buf buf = outgoing(s, a, &base, &copied);
 	if (!a->in_place)
 		coll_copy(s, COLL_SEND, coll_send_off(a, a->rank), COLL_RECV,
@@ -109,7 +141,9 @@ build_alltoall(struct coll_schedule *s, const struct coll_args *a, enum form for
 			to = from = order[k - 1];
 		if (to == me)
 			continue;
-		uint32_t in = exchange_alltoall(s, a, buf, base, copied, to, from, last);
+		struct coll_range out = alltoall_block(a, buf, base, to);
+		struct round in = exchange_alltoall(s, a, &out, copied, to, from, &last,
+						    form == LINEAR ? 0 : a->slice);
 		if (form != LINEAR)
 			last = in;
 	}

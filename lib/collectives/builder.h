@@ -117,6 +117,9 @@ struct coll_part {
 struct coll_part coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i);
 /* Into how many segments the vector is cut. */
 uint32_t coll_segments(const struct coll_args *a);
+/* The same for what is cut only if asked: into pieces of at least `piece` bytes, 1 if that is 0. */
+#define COLL_PIECES_MAX 16u
+uint32_t coll_pieces(uint64_t bytes, uint64_t piece);
 
 /* n numbers of memory that lasts as long as the schedule, from the end of the arena; NULL
  * (and the sticky error) if there is no room. */

@@ -15,22 +15,23 @@ fits_reduction(const struct coll_args *a)
 	return a->commutative && coll_many_places(a);
 }
 
-/* From the master to its place.  Where memory is shared, everybody reads long data from the
- * master at the same time; who passed it on would have to have read it before. */
+/* That range from the master to its place.  Where memory is shared, everybody reads long data from
+ * the master at the same time; who passed it on would have to have read it before. */
 #define LONG_BYTES  8192
 #define READERS_MAX 32
 static void
-spread_hier(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h)
+spread_hier(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h,
+	    struct coll_range x)
 {
 	uint32_t master = h->master_local;
 	if (a->cluster_of || a->bytes < LONG_BYTES || h->local.n > READERS_MAX) {
-		coll_bcast_group(s, &h->local, master, coll_vector(a->bytes));
+		coll_bcast_group(s, &h->local, master, x);
 	} else if (h->local.me != master) {
-		coll_recv(s, h->local.rank[master], COLL_RECV, 0, a->bytes);
+		coll_recv(s, h->local.rank[master], x.buf, x.off, x.len);
 	} else {
 		for (uint32_t v = 0; v < h->local.n; v++)
 			if (v != master)
-				coll_send(s, h->local.rank[v], COLL_RECV, 0, a->bytes);
+				coll_send(s, h->local.rank[v], x.buf, x.off, x.len);
 	}
 }
 
@@ -63,6 +64,20 @@ hier_barrier(struct coll_schedule *s, const struct coll_args *a)
 /* Among many nodes the ring sends a vector twice, the tree log2 of them times. */
 #define RING_BYTES (128 * 1024)
 
+/* While a piece goes to a place, the next one comes. */
+static void
+bcast_hier_pieces(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h,
+		  uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct coll_part part = coll_part(a->bytes, 1, n, i);
+		struct coll_range x = {COLL_RECV, part.off, part.len};
+		if (h->is_master)
+			coll_bcast_group(s, &h->masters, h->root_master, x);
+		spread_hier(s, a, h, x);
+	}
+}
+
 static int
 hier_bcast(struct coll_schedule *s, const struct coll_args *a)
 {
@@ -70,12 +85,18 @@ hier_bcast(struct coll_schedule *s, const struct coll_args *a)
 	if (!coll_hier_find(s, a, &h))
 		return COLL_ERR_NOMEM;
 	uint32_t got = s->steps;
-	if (h.is_master && !a->cluster_of && h.masters.n > 3 && a->bytes >= RING_BYTES)
+	bool ring = !a->cluster_of && h.masters.n > 3 && a->bytes >= RING_BYTES;
+	uint32_t pieces = a->cluster_of || ring ? 1 : coll_pieces(a->bytes, a->segment);
+	if (pieces > 1) {
+		bcast_hier_pieces(s, a, &h, pieces);
+		return COLL_ERR_OK;
+	}
+	if (h.is_master && ring)
 		coll_scatter_ring_group(s, &h.masters, h.root_master, a->bytes);
 	else if (h.is_master)
 		coll_bcast_group(s, &h.masters, h.root_master, coll_vector(a->bytes));
 	uint32_t before = s->steps;
-	spread_hier(s, a, &h);
+	spread_hier(s, a, &h, coll_vector(a->bytes));
 	if (!a->bytes && h.is_master && before > got && a->rank != a->root)
 		for (uint32_t i = before; i < s->steps; i++) {
 			/* the receive from the other cluster is step `got` */
@@ -112,7 +133,7 @@ hier_allreduce(struct coll_schedule *s, const struct coll_args *a)
 	coll_reduce_group(s, &h.local, h.master_local, a->bytes, true);
 	if (h.is_master)
 		coll_allreduce_group(s, &h.masters, 0, a->bytes);
-	spread_hier(s, a, &h);
+	spread_hier(s, a, &h, coll_vector(a->bytes));
 	return COLL_ERR_OK;
 }
 

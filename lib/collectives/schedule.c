@@ -91,6 +91,13 @@ coll_segments(const struct coll_args *a)
 	return n > SEGMENTS_MAX ? SEGMENTS_MAX : n ? (uint32_t)n : 1;
 }
 
+uint32_t
+coll_pieces(uint64_t bytes, uint64_t piece)
+{
+	uint64_t n = piece ? bytes / piece + (bytes % piece != 0) : 1;
+	return n > COLL_PIECES_MAX ? COLL_PIECES_MAX : n ? (uint32_t)n : 1;
+}
+
 /* Steps of a Bcast in segments: a segment comes, and goes to two neighbours a dimension. */
 static size_t
 segment_steps(const struct coll_args *a)
@@ -101,14 +108,23 @@ segment_steps(const struct coll_args *a)
 	return a->op == COLL_BCAST ? coll_segments(a) * (1 + 2 * dims) : 0;
 }
 
+/* Steps that are there because something is cut in pieces: each of them, to and from all. */
+static size_t
+piece_steps(const struct coll_args *a)
+{
+	bool cut = a->op == COLL_BCAST ? a->segment : a->op == COLL_ALLTOALL && a->slice;
+	return cut ? (size_t)2 * COLL_PIECES_MAX * a->size : 0;
+}
+
 /* Every algorithm here adds at most 6 steps per peer or per round, and a step
  * depends on at most about 6 others, plus p for the ones that gather. */
 size_t
 coll_arena_hint(const struct coll_args *a)
 {
 	size_t p = (size_t)a->size + a->remote;
-	size_t steps = 8 * p + 256 + a->indegree + a->outdegree + segment_steps(a);
-	size_t deps = 40 * p + 1024 + 2 * segment_steps(a);
+	size_t cut = segment_steps(a) + piece_steps(a);
+	size_t steps = 8 * p + 256 + a->indegree + a->outdegree + cut;
+	size_t deps = 40 * p + 1024 + 2 * cut;
 	return steps * sizeof(struct coll_step) + deps * sizeof(uint32_t) + 64;
 }
 

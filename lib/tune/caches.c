@@ -52,6 +52,9 @@ tune_believed(const struct tune_caches *c, enum tune_value i, uint64_t *least, u
 		{TUNE_SHARE, 0, 2 * (f.l1 > common.l1 ? f.l1 : common.l1)},
 		/* Each piece costs a meeting of the two, and has to be in the cache of both. */
 		{TUNE_PIECE, near, f.l2},
+		/* Each costs a message over the network; the longest are as if there were none. */
+		{TUNE_BCAST_PIECE, near, UINT64_MAX},
+		{TUNE_ALLTOALL_PIECE, near, UINT64_MAX},
 		{TUNE_ACK, 8, 128},
 		{TUNE_NEAR_COPY, near, f.l2},
 		{TUNE_NEAR_QUEUE, f.l2 / 4, f.l2 > f.l3 ? f.l2 : f.l3},

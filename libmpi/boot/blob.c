@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTACT_MAGIC 0x4c4d4333u /* "LMC3": the version is next, always */
+#define CONTACT_MAGIC 0x4c4d4334u /* "LMC4": the version is next, always */
 #define VERSION_BYTES 16u
 #define CARD_MAGIC    0x4c4d4433u /* "LMD3" */
 #define CARD_DOOR     52u
@@ -35,6 +35,8 @@ lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES
 	base_write_be32(&w, (uint32_t)c->shm_fd);
 	base_write_be64(&w, c->shm_bytes);
 	base_write_bytes(&w, c->bell, 32);
+	base_write_be32(&w, c->bcast_piece);
+	base_write_be32(&w, c->alltoall_piece);
 }
 
 _Static_assert(sizeof BASE_VERSION <= VERSION_BYTES, "its end, too");
@@ -66,6 +68,8 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
 	c->shm_bytes = base_read_be64(&r);
 	if ((p = base_read_bytes(&r, 32)))
 		memcpy(c->bell, p, 31);
+	c->bcast_piece = base_read_be32(&r);
+	c->alltoall_piece = base_read_be32(&r);
 	return base_reader_ok(&r) && base_reader_left(&r) == 0;
 }
 

@@ -86,8 +86,9 @@ struct lmpi_contact {
 	int32_t shm_pid, shm_fd; /* fd -1: none */
 	uint64_t shm_bytes;
 	char bell[32];
+	uint32_t bcast_piece, alltoall_piece; /* those of rank 0 are the client's */
 };
-#define LMPI_CONTACT_BYTES 84
+#define LMPI_CONTACT_BYTES 92
 #define LMPI_CONTACT_WHY   80
 void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES]);
 /* False, and who wrote it: another libmpi than this one.  Processes of a cluster choose algorithms

@@ -94,9 +94,10 @@ struct lmpi_comm_coll {
 	uint32_t seq;	      /* calls so far: makes their tags */
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
 	struct coll_locality near;
-	struct lmpi_plans *plans; /* plan.h */
-	uint32_t light_told;	  /* coll_light.h */
-	uint32_t light_turned;	  /* bit of an enum coll_op: calls so far are odd */
+	uint32_t piece, segment, slice; /* of coll_args: what all of its processes know */
+	struct lmpi_plans *plans;	/* plan.h */
+	uint32_t light_told;		/* coll_light.h */
+	uint32_t light_turned;		/* bit of an enum coll_op: calls so far are odd */
 };
 /* NULL: there was no call yet. */
 static inline struct lmpi_comm_coll *

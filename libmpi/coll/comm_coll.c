@@ -51,6 +51,18 @@ find_near(struct lmpi_comm_coll *k, const struct lmpi_comm *c)
 	free(key);
 }
 
+/* How long collectives are cut is what this client has agreed on, in the node or in all of it:
+ * others know nothing of it, so with them the calls are as if nothing had been measured. */
+static void
+find_pieces(struct lmpi_comm_coll *k, const struct lmpi_comm *c)
+{
+	if (lmpi_comm_mixed(c) || k->cluster_of != NULL)
+		return;
+	k->piece = lmpi_world.piece;
+	k->segment = lmpi_world.segment;
+	k->slice = lmpi_world.slice;
+}
+
 static void
 drop_coll(struct lmpi_attached *a, const struct lmpi_comm *comm)
 {
@@ -74,5 +86,6 @@ lmpi_comm_coll_find(struct lmpi_comm *comm)
 		return false;
 	k->cluster_of = clusters_of(comm->group);
 	find_near(k, comm);
+	find_pieces(k, comm);
 	return true;
 }

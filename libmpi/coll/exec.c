@@ -102,7 +102,9 @@ lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 	c->args.elem = 1;
 	c->args.cluster_of = lmpi_comm_coll(comm)->cluster_of;
 	c->args.near = lmpi_comm_coll(comm)->near;
-	c->args.piece = lmpi_world.piece;
+	c->args.piece = lmpi_comm_coll(comm)->piece;
+	c->args.segment = lmpi_comm_coll(comm)->segment;
+	c->args.slice = lmpi_comm_coll(comm)->slice;
 	c->args.remote = comm->remote ? (uint32_t)comm->remote->size : 0;
 	return c;
 }

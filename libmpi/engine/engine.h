@@ -68,8 +68,9 @@ struct lmpi_world {
 	int tag_ub;
 	int coll_xsize, coll_maxlinear; /* IMPI_C_COLL_*: as agreed, defaults filled in */
 	int universe_size, appnum;
-	uint32_t piece;	  /* coll_args.piece, the same on the whole node */
-	bool any_foreign; /* some client is foreign */
+	uint32_t piece;		 /* coll_args.piece, the same on the whole node */
+	uint32_t segment, slice; /* of coll_args, the same in all of the client */
+	bool any_foreign;	 /* some client is foreign */
 	bool hides_nodes; /* other jobs do not hear on which nodes this one's processes are */
 	const struct lmpi_client *clients; /* [nclients] */
 	const struct lmpi_proc *proc;	   /* [slots] */

@@ -108,10 +108,11 @@ struct lmpi_tuned {
 	uint32_t eager_node,
 		eager_wide; /* longest message through a ring, and through a wide one */
 	uint32_t share;	    /* from so many bytes on both sides copy */
-	uint32_t piece;	    /* of long collectives */
+	uint32_t piece;	    /* of long reductions */
 	/* Of the network. */
-	uint32_t run, ack; /* 0: the driver's */
-	bool run_stored;   /* by the store, not by hand */
+	uint32_t bcast_piece, alltoall_piece; /* 0: whole; those of rank 0 are the client's */
+	uint32_t run, ack;		      /* 0: the driver's */
+	bool run_stored;		      /* by the store, not by hand */
 	uint64_t eager_net;
 	bool eager_stored;
 };
@@ -129,6 +130,8 @@ bool lmpi_eager_free(void);
 void lmpi_eager_to(uint64_t bytes);
 /* A node's part as node rank 0 has it: taken if it is within bounds. */
 void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
+/* A client's as its rank 0 says, likewise. */
+void lmpi_tune_adopt_pieces(uint32_t bcast_piece, uint32_t alltoall_piece);
 
 /* --- tool.c: eng.copied_bytes_max and unexpected_bytes_max from the environment, unless a
  * tool has set them; lmpi_loop.over_ns. */

@@ -124,6 +124,8 @@ make_contact(struct start *s)
 		err = lmpi_choose_address(s->server, other, s->ip);
 		if (!err)
 			lmpi_tune_net(s->ip);
+		s->me.bcast_piece = lmpi_tuned.bcast_piece;
+		s->me.alltoall_piece = lmpi_tuned.alltoall_piece;
 		if (!err)
 			err = lmpi_net_open(s->ip);
 		if (err)
@@ -185,6 +187,7 @@ read_contacts(struct start *s)
 		}
 	}
 	lmpi_loop.token = s->contact[0].token & IMPI_TOKEN_MASK;
+	lmpi_tune_adopt_pieces(s->contact[0].bcast_piece, s->contact[0].alltoall_piece);
 	s->host_of = calloc(s->boot.size, sizeof *s->host_of);
 	if (!s->host_of)
 		return out_of_memory();

@@ -264,6 +264,30 @@ set_piece(uint64_t bytes)
 }
 
 static uint64_t
+get_bcast_piece(void)
+{
+	return lmpi_world.segment;
+}
+
+static void
+set_bcast_piece(uint64_t bytes)
+{
+	lmpi_tune_adopt_pieces((uint32_t)bytes, lmpi_world.slice);
+}
+
+static uint64_t
+get_alltoall_piece(void)
+{
+	return lmpi_world.slice;
+}
+
+static void
+set_alltoall_piece(uint64_t bytes)
+{
+	lmpi_tune_adopt_pieces(lmpi_world.segment, (uint32_t)bytes);
+}
+
+static uint64_t
 get_tool_run(void)
 {
 	return lmpi_net_run();
@@ -274,6 +298,8 @@ static const struct lmpi_live_knob live[] = {
 	{LMPI_KNOB_EAGER_NODE, get_eager_node, set_eager_node},
 	{LMPI_KNOB_SHARE, get_share, set_share},
 	{LMPI_KNOB_PIECE, get_piece, set_piece},
+	{LMPI_KNOB_BCAST_PIECE, get_bcast_piece, set_bcast_piece},
+	{LMPI_KNOB_ALLTOALL_PIECE, get_alltoall_piece, set_alltoall_piece},
 	{LMPI_KNOB_RUN, get_tool_run, lmpi_net_run_to},
 	{LMPI_KNOB_ACK, lmpi_net_ack, lmpi_net_ack_to},
 	{LMPI_KNOB_UNEXPECTED, get_unexpected, set_unexpected},

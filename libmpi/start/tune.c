@@ -2,8 +2,10 @@
 /* Numbers that belong to the machine (doc/tuning.md).
  *
  * What two processes have to agree on, or what only makes sense for both, is the node's: node
- * rank 0 reads it, and the others take it from its shared memory.  So a store that is written
- * while a job starts, or that one process finds stale and another does not, divides nobody. */
+ * rank 0 reads it, and the others take it from its shared memory.  What all processes of a client
+ * have to agree on is that of its rank 0, which tells the others in its contact.  So a store that
+ * is written while a job starts, or that one process finds stale and another does not, divides
+ * nobody. */
 #include "internal.h"
 
 #include "transport.h"
@@ -103,6 +105,25 @@ lmpi_tune_net(const uint8_t ip[4])
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
 	t->run = (uint32_t)tuning_number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
 	t->run_stored = t->run && t->run == stored;
+	t->bcast_piece = (uint32_t)tuning_number(LMPI_KNOB_BCAST_PIECE, &v, TUNE_BCAST_PIECE, 0);
+	t->alltoall_piece =
+		(uint32_t)tuning_number(LMPI_KNOB_ALLTOALL_PIECE, &v, TUNE_ALLTOALL_PIECE, 0);
+}
+
+/* x, if a store may say so; else as if it said nothing. */
+static uint32_t
+piece_within_bounds(enum tune_value i, uint32_t x)
+{
+	struct tune_values bounds = {0};
+
+	return x && tune_value_set(&bounds, i, x) ? x : 0;
+}
+
+void
+lmpi_tune_adopt_pieces(uint32_t bcast_piece, uint32_t alltoall_piece)
+{
+	lmpi_world.segment = piece_within_bounds(TUNE_BCAST_PIECE, bcast_piece);
+	lmpi_world.slice = piece_within_bounds(TUNE_ALLTOALL_PIECE, alltoall_piece);
 }
 
 /* ---- the longest message without asking, over direct lanes ---- */

@@ -91,4 +91,6 @@ verdict "nor is a symbolic link followed" "$(in_out "$NODE"; in_out "$NET"; in_o
 
 timeout 60 "$B/bin/mpirun" -n 3 "$B/bin/mpitune" >"$WORK/out" 2>&1
 verdict "three ranks are told how to call it" "$(in_out 'it takes two ranks')"
+timeout 60 "$B/bin/mpirun" -n 4 "$B/bin/mpitune" >"$WORK/out" 2>&1
+verdict "so are four on one node" "$(in_out 'of four ranks two are on each of two nodes')"
 exit $rc

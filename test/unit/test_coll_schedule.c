@@ -288,6 +288,48 @@ test_pieces(void **state)
 	room = ROOM;
 }
 
+static uint32_t
+sends_of(const struct coll_algorithm *alg, const struct coll_args *a)
+{
+	size_t len = coll_arena_hint(a);
+	void *arena = malloc(len);
+	struct coll_schedule s;
+	uint32_t n = 0;
+	assert_int_equal(coll_build(&s, a, alg->name, arena, len), 0);
+	for (uint32_t i = 0; i < s.steps; i++)
+		n += s.step[i].kind == COLL_STEP_SEND;
+	free(arena);
+	return n;
+}
+
+/* Bcast on several nodes and Alltoall, in pieces that nothing divides, one block longer than
+ * another; as many messages as are asked for. */
+static void
+test_slices(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"hier", "pairwise", "pairs"};
+	uint32_t of[P_MAX], number[P_MAX];
+	for (uint32_t v = 0; v < 3 * 96; v++) {
+		const struct coll_algorithm *alg =
+			coll_algorithm_of(v % 3 ? COLL_ALLTOALL : COLL_BCAST, names[v % 3]);
+		struct coll_args a = {.op = alg->op, .elem = ELEM, .bytes = 40 * ELEM};
+		a.size = (const uint32_t[]){4, 6, 7, 17}[v / 3 % 4];
+		a.root = a.size / 2;
+		a.segment = a.slice = (const uint64_t[]){1, 33, 320, 639, 640, 700}[v / 12 % 6];
+		for (uint32_t r = 0; r < a.size; r++)
+			of[r] = v & 1 ? r % 3 : r * 2 / a.size;
+		coll_places_set(&a, of, true, number);
+		uint64_t asked = (a.bytes + a.segment - 1) / a.segment;
+		struct coll_args whole = a;
+		whole.segment = whole.slice = 0;
+		a.rank = whole.rank = a.root;
+		assert_int_equal(sends_of(alg, &a),
+				 sends_of(alg, &whole) * (asked > 16 ? 16 : asked));
+		one_case(alg, a, v % 3 && v / 72 % 2, v % 3 && v / 144, v & 4);
+	}
+}
+
 /* Of all processes together: how many others each speaks to. */
 static uint32_t
 neighbours(const struct coll_algorithm *alg, struct coll_args a)
@@ -575,8 +617,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_on_graph),	cmocka_unit_test(test_on_torus),
-		cmocka_unit_test(test_impi_clients),	cmocka_unit_test(test_between_groups),
+		cmocka_unit_test(test_slices),		cmocka_unit_test(test_on_graph),
+		cmocka_unit_test(test_on_torus),	cmocka_unit_test(test_impi_clients),
+		cmocka_unit_test(test_between_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,9 @@ contact_round_trip(void **state)
 				 .shm_pid = 4242,
 				 .shm_fd = -1,
 				 .shm_bytes = 1 << 20,
-				 .bell = "lmpi-0011223344556677"},
+				 .bell = "lmpi-0011223344556677",
+				 .bcast_piece = 65536,
+				 .alltoall_piece = 1 << 30},
 			    b;
 	uint8_t bytes[LMPI_CONTACT_BYTES + 1];
 	char why[LMPI_CONTACT_WHY];

@@ -60,9 +60,16 @@ defaults_are_believed(void **state)
 	static const struct {
 		enum tune_value i;
 		uint64_t x;
-	} of[] = {{TUNE_EAGER_NODE, 12288}, {TUNE_EAGER_WIDE, 40960}, {TUNE_EAGER_NET, 65536},
-		  {TUNE_SHARE, 40960},	    {TUNE_PIECE, 65536},      {TUNE_ACK, 32},
-		  {TUNE_RUN, 30},	    {TUNE_FRAGMENT, 65536}};
+	} of[] = {{TUNE_EAGER_NODE, 12288},
+		  {TUNE_EAGER_WIDE, 40960},
+		  {TUNE_EAGER_NET, 65536},
+		  {TUNE_SHARE, 40960},
+		  {TUNE_PIECE, 65536},
+		  {TUNE_ACK, 32},
+		  {TUNE_BCAST_PIECE, 1 << 30},
+		  {TUNE_ALLTOALL_PIECE, 1 << 30},
+		  {TUNE_RUN, 30},
+		  {TUNE_FRAGMENT, 65536}};
 	for (unsigned m = 0; m < 7; m++)
 		for (unsigned i = 0; i < sizeof of / sizeof *of; i++) {
 			struct tune_values v;
@@ -108,6 +115,10 @@ forged(void **state)
 		  {TUNE_PIECE, 4096, true},
 		  {TUNE_PIECE, 32768, false},
 		  {TUNE_PIECE, 1048576, false},
+		  {TUNE_BCAST_PIECE, 16384, true},
+		  {TUNE_BCAST_PIECE, 65536, false},
+		  {TUNE_ALLTOALL_PIECE, 4096, true},
+		  {TUNE_ALLTOALL_PIECE, 1 << 30, false},
 		  {TUNE_ACK, 1, true},
 		  {TUNE_ACK, 256, true},
 		  {TUNE_NEAR_COPY, 1024, true},

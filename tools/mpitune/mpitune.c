@@ -3,6 +3,7 @@
  *
  *      mpirun -n 2 mpitune                     the node
  *      mpirun -n 2 --host A,B mpitune          from A to B and back; run it on both sides' homes
+ *      mpirun -n 4 --host A:2,B:2 mpitune      in what pieces long collectives go between them
  *      mpitune --show                          what is kept, and what of it holds here */
 #include "mpitune.h"
 
@@ -22,10 +23,12 @@
 
 static const char usage[] =
 	"usage: mpirun -n 2 [--host A,B] mpitune [--seconds S] [--dry-run]\n"
+	"       mpirun -n 4 --host A:2,B:2 mpitune [--seconds S] [--dry-run]\n"
 	"       mpitune --show\n"
 	"\n"
 	"Measures which lengths suit this node (both ranks on it) or this pair of nodes best, and\n"
 	"keeps them for libmpi in $XDG_CACHE_HOME/mpitune/store, or ~/.cache/mpitune/store.\n"
+	"Four ranks, two on each node: the pieces of long Bcasts and Alltoalls between the nodes.\n"
 	"\n"
 	"  --seconds S   at most so long, 5 to 600; 20 if not given\n"
 	"  --dry-run     say what would be kept, keep nothing\n"
@@ -183,6 +186,15 @@ own_ip(uint8_t ip[4])
 	return v != 0;
 }
 
+/* What is measured. */
+struct what {
+	const char *name;
+	bool node; /* else its network */
+	const struct knob *knob;
+	uint32_t n;
+	uint64_t rtt_ns; /* in rank 0 */
+};
+
 static bool
 key_of(bool node, uint64_t rtt_ns, struct tune_key *k)
 {
@@ -197,11 +209,39 @@ key_of(bool node, uint64_t rtt_ns, struct tune_key *k)
 	return true;
 }
 
+/* Two ranks and four measure one network, whose round trip may not be of one class for both: what
+ * the four found goes into the row that libmpi would take. */
+static void
+key_in_use(struct tune_key *k)
+{
+	static struct tune_store s;
+	char path[TUNE_FILE_PATH], why[TUNE_FILE_WHY];
+	uint32_t least = TUNE_RTT_ANY;
+
+	if (!tune_file_path(path) || tune_file_read(path, &s, why) != TUNE_FILE_FOUND)
+		return;
+	for (uint32_t i = 0; i < s.n; i++) {
+		struct tune_key same = *k;
+		same.rtt = s.entry[i].key.rtt;
+		if (same.rtt < least && tune_key_same(&same, &s.entry[i].key))
+			least = same.rtt;
+	}
+	if (least != TUNE_RTT_ANY)
+		k->rtt = least;
+}
+
+/* What a row that holds says beside v stays. */
 static int
 keep_row(const struct tune_key *k, const struct tune_values *v)
 {
 	char why[TUNE_FILE_WHY];
-	if (tune_file_keep(k, v, why)) {
+	struct tune_values all = *v, old = {0};
+	bool found = tune_file_find(k, &old, why) == TUNE_FILE_FOUND;
+
+	for (enum tune_value i = 0; found && i < TUNE_NVALUES; i++)
+		if (!(all.set >> i & 1) && (old.set >> i & 1))
+			(void)tune_value_set(&all, i, old.v[i]);
+	if (tune_file_keep(k, &all, why)) {
 		fprintf(stderr, "mpitune: %s\n", why);
 		return 1;
 	}
@@ -209,18 +249,20 @@ keep_row(const struct tune_key *k, const struct tune_values *v)
 }
 
 static int
-keep_figures(bool node, uint64_t rtt_ns, const struct tune_values *v)
+keep_figures(const struct what *w, const struct tune_values *v)
 {
 	struct tune_key k;
 	char path[TUNE_FILE_PATH];
 
-	if (!key_of(node, rtt_ns, &k)) {
+	if (!key_of(w->node, w->rtt_ns, &k)) {
 		fprintf(stderr, "mpitune: this process has no address in a network\n");
 		return 1;
 	}
+	if (w->knob == group_knobs)
+		key_in_use(&k);
 	int err = keep_row(&k, v);
 	/* The kernel cuts libsuci's runs as it cuts libmpi's, and the protocol is the same. */
-	if (!err && !node) {
+	if (!err && w->knob == net_knobs) {
 		struct tune_values both = {0};
 		tune_word(k.mode, sizeof k.mode, "suci");
 		(void)tune_value_set(&both, TUNE_RUN, tune_value_or(v, TUNE_RUN, 30));
@@ -232,51 +274,83 @@ keep_figures(bool node, uint64_t rtt_ns, const struct tune_values *v)
 	return err;
 }
 
-static int
-measure(uint32_t seconds, bool dry)
+/* By who is where; false: four that are not two on each of two nodes. */
+static bool
+what_to_measure(struct what *w)
 {
-	MPI_Comm near;
-	int here, err = 0;
-	static struct tuner t;
-	struct tune_values v = {0};
+	MPI_Comm near, pair;
+	int here, all, at;
 
+	MPI_Comm_size(MPI_COMM_WORLD, &all);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
 	MPI_Comm_size(near, &here);
+	MPI_Comm_rank(near, &at);
 	MPI_Comm_free(&near);
 	/* Two ranks of a node that speak as if they were on two. */
 	const char *transport = getenv("LIBMPI_TRANSPORT");
 	bool node = here == 2 && !(transport && !strcmp(transport, "udp"));
-	const struct knob *knob = node ? node_knobs : net_knobs;
-	uint32_t n = node ? node_nknobs : net_nknobs;
-	uint64_t rtt = work_rtt(MPI_COMM_WORLD, rank), gain = 0;
 
-	say("mpitune: %s, round trip %.2f us, at most %u s\n",
-	    node ? "two ranks on this node" : "two nodes", (double)rtt / 1e3, seconds);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t start = value_of(knob[i].cvar);
-		start = start ? start : knob[i].fallback;
-		uint64_t got = tune(&knob[i], start, seconds * BASE_S_NS / n, &t);
-		enum tune_value which = knob[i].value;
+	if (all == GROUP)
+		*w = (struct what){"two ranks on each of two nodes", false, group_knobs,
+				   group_nknobs, 0};
+	else if (node)
+		*w = (struct what){"two ranks on this node", true, node_knobs, node_nknobs, 0};
+	else
+		*w = (struct what){"two nodes", false, net_knobs, net_nknobs, 0};
+	int good = all == 2 || here == 2;
+	MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	/* Of two, or of the first of each node. */
+	MPI_Comm_split(MPI_COMM_WORLD, all == 2 || at == 0, rank, &pair);
+	if (good && (all == 2 || at == 0))
+		w->rtt_ns = work_rtt(pair, rank != 0);
+	MPI_Comm_free(&pair);
+	return good;
+}
+
+/* Says what one number is now. */
+static void
+say_knob(enum tune_value which, uint64_t start, uint64_t got, const struct tuner *t)
+{
+	const char *end = t->end == TUNER_SETTLED ? "" : " (the time was over)";
+
+	if (got == start)
+		say("  %-14s  %10llu stays%s\n", tune_value_name(which), (unsigned long long)start,
+		    end);
+	else
+		say("  %-14s  %10llu -> %-10llu  +%.1f %%%s\n", tune_value_name(which),
+		    (unsigned long long)start, (unsigned long long)got,
+		    (double)tuner_gain_ppm(t) / 1e4, end);
+}
+
+static int
+measure(const struct what *w, uint32_t seconds, bool dry)
+{
+	int err = 0;
+	static struct tuner t;
+	struct tune_values v = {0};
+	uint64_t gain = 0;
+
+	say("mpitune: %s, round trip %.2f us, at most %u s\n", w->name, (double)w->rtt_ns / 1e3,
+	    seconds);
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct knob *k = &w->knob[i];
+		uint64_t start = value_of(k->cvar);
+		start = start ? start : k->fallback;
+		uint64_t got = tune(k, start, seconds * BASE_S_NS / w->n, &t);
+		enum tune_value which = k->value;
 		/* Without a processor for each of the two their rings are narrow. */
 		if (which == TUNE_EAGER_WIDE && got <= 12288 && start <= 12288)
 			which = TUNE_EAGER_NODE;
 		if (rank != 0)
 			continue;
-		double percent = tuner_gain_ppm(&t) / 1e4;
-		const char *end = t.end == TUNER_SETTLED ? "" : " (the time was over)";
-		if (got == start)
-			say("  %-10s  %8llu stays%s\n", tune_value_name(which),
-			    (unsigned long long)start, end);
-		else
-			say("  %-10s  %8llu -> %-8llu  +%.1f %%%s\n", tune_value_name(which),
-			    (unsigned long long)start, (unsigned long long)got, percent, end);
+		say_knob(which, start, got, &t);
 		gain = tuner_gain_ppm(&t) > gain ? tuner_gain_ppm(&t) : gain;
 		(void)tune_value_set(&v, which, got);
 		(void)tune_value_set(&v, TUNE_RATE, tuner_rate(&t));
 	}
 	(void)tune_value_set(&v, TUNE_GAIN, gain);
 	if (rank == 0 && !dry)
-		err = keep_figures(node, rtt, &v);
+		err = keep_figures(w, &v);
 	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	return err;
 }
@@ -342,6 +416,8 @@ show(void)
 		show_use(node_knobs[i].cvar);
 	for (uint32_t i = 0; i < net_nknobs; i++)
 		show_use(net_knobs[i].cvar);
+	for (uint32_t i = 0; i < group_nknobs; i++)
+		show_use(group_knobs[i].cvar);
 	printf("\n");
 	return r == TUNE_FILE_REFUSED;
 }
@@ -384,13 +460,16 @@ run_measure(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (only_show)
 		return rank == 0 ? show() : 0;
-	if (size != 2)
-		return say_fault("it takes two ranks: mpirun -n 2 mpitune");
+	if (size != 2 && size != GROUP)
+		return say_fault("it takes two ranks: mpirun -n 2 mpitune; or four");
+	struct what w;
+	if (!what_to_measure(&w))
+		return say_fault("of four ranks two are on each of two nodes");
 	if (!work_init()) {
 		fprintf(stderr, "mpitune: out of memory\n");
 		return 1;
 	}
-	return measure(seconds, dry);
+	return measure(&w, seconds, dry);
 }
 
 int

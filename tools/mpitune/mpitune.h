@@ -22,8 +22,10 @@ struct knob {
 	uint64_t (*pass)(MPI_Comm c, int rank); /* the bytes it moved */
 };
 
-extern const struct knob node_knobs[], net_knobs[];
-extern const uint32_t node_nknobs, net_nknobs;
+/* Of two ranks of a node; of two nodes; of two ranks on each of two nodes, GROUP in all. */
+extern const struct knob node_knobs[], net_knobs[], group_knobs[];
+extern const uint32_t node_nknobs, net_nknobs, group_nknobs;
+#define GROUP 4
 
 /* Memory of the passes; false: there is none. */
 bool work_init(void);

@@ -120,6 +120,32 @@ acked(MPI_Comm c, int rank)
 	return stream(c, rank) + pings(c, rank, kib, 2, 128);
 }
 
+/* From one of each node to all: what comes to a node goes on in it meanwhile. */
+static uint64_t
+spreads(MPI_Comm c, int rank)
+{
+	uint64_t moved = 0;
+	(void)rank;
+	for (uint32_t bytes = 256 * KIB; bytes <= LONG; bytes *= 4)
+		for (int root = 0; root < 2; root++) {
+			MPI_Bcast(there, (int)bytes, MPI_BYTE, root, c);
+			moved += bytes;
+		}
+	return moved;
+}
+
+static uint64_t
+alltoalls(MPI_Comm c, int rank)
+{
+	uint64_t moved = 0;
+	(void)rank;
+	for (uint32_t block = 64 * KIB; block <= LONG / GROUP; block *= 4) {
+		MPI_Alltoall(here, (int)block, MPI_BYTE, there, (int)block, MPI_BYTE, c);
+		moved += GROUP * block;
+	}
+	return moved;
+}
+
 #define LIST(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
 const struct knob node_knobs[] = {
 	{"LIBMPI_EAGER_NODE", TUNE_EAGER_WIDE, LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152),
@@ -135,5 +161,12 @@ const struct knob net_knobs[] = {
 	{"LIBMPI_RUN", TUNE_RUN, LIST(1, 2, 4, 8, 12, 16, 20, 24, 36, 44, 54, 64), 30, stream},
 	{"LIBMPI_ACK", TUNE_ACK, LIST(8, 16, 32, 64, 128), 0, acked},
 };
+#define WHOLE (1024u * 1024u * KIB)
+#define CUTS  LIST(32768, 65536, 131072, 262144, 524288, 1048576, WHOLE), WHOLE
+const struct knob group_knobs[] = {
+	{"LIBMPI_BCAST_PIECE", TUNE_BCAST_PIECE, CUTS, spreads},
+	{"LIBMPI_ALLTOALL_PIECE", TUNE_ALLTOALL_PIECE, CUTS, alltoalls},
+};
 const uint32_t node_nknobs = sizeof node_knobs / sizeof *node_knobs;
 const uint32_t net_nknobs = sizeof net_knobs / sizeof *net_knobs;
+const uint32_t group_nknobs = sizeof group_knobs / sizeof *group_knobs;

@@ -165,8 +165,12 @@ struct coll_args {
 	/* "torus": the processes along each dimension, a byte each, the first one lowest; 0: two
 	 * dimensions, as square as may be. */
 	uint64_t dims;
-	/* "pipeline", "torus": bytes of a segment of Bcast; 0: 64 KiB.  Not more than 256. */
+	/* "pipeline", "torus": bytes of a segment of Bcast; 0: 64 KiB.  Not more than 256.  "hier"
+	 * within one cluster: 0: not cut, else not more than 16. */
 	uint64_t segment;
+	/* "pairwise", "pairs": of a block of Alltoall what waits for the same of the round before;
+	 * 0: not cut, else not more than 16 pieces.  Every process says the same. */
+	uint64_t slice;
 	/* Rules before the built-in ones, or NULL. */
 	const struct coll_rules *rules;
 	/* Only for the profile of coll/impi.h. */

@@ -62,9 +62,11 @@ uint32_t tune_rtt_bucket(uint64_t rtt_ns);
 	X(EAGER_NODE, "eager-node", 512, 12288)	     /* libmpi, in a node of many ranks */         \
 	X(EAGER_WIDE, "eager-wide", 512, 49152)	     /* the same, of two */                        \
 	X(EAGER_NET, "eager-net", 1024, 1048576)     /* between nodes */                           \
-	X(SHARE, "share", 16384, 4194304)    /* bytes from which two ranks copy together */        \
-	X(PIECE, "piece", 4096, 1048576)     /* of long collectives */                             \
-	X(RATE, "rate", 1, 1000000000000000) /* bytes/s it moved */                                \
+	X(SHARE, "share", 16384, 4194304) /* bytes from which two ranks copy together */           \
+	X(PIECE, "piece", 4096, 1048576)  /* of long reductions of two in a node */                \
+	X(BCAST_PIECE, "bcast-piece", 4096, 1073741824)	      /* of long Bcasts over nodes */      \
+	X(ALLTOALL_PIECE, "alltoall-piece", 4096, 1073741824) /* of a block, likewise */           \
+	X(RATE, "rate", 1, 1000000000000000)		      /* bytes/s it moved */               \
 	X(GAIN, "gain", 0, 1000000000)	     /* over the default, in millionths */                 \
 	X(COPY_NS, "copy-ns", 1, 1000000000) /* of 64 KiB, when it was measured */                 \
 	X(CALL_NS, "call-ns", 1, 1000000000) /* of a system call, likewise */

@@ -108,6 +108,14 @@
 	NUMBER(PIECE, "LIBMPI_PIECE", "bytes", 0, 0, 1048576, "65536, or what mpitune found",      \
 	       "what two processes of a node combine at a time in a long reduction: 0 or at "      \
 	       "least 4096, the same in both, for calls of communicators made after it")           \
+	NUMBER(BCAST_PIECE, "LIBMPI_BCAST_PIECE", "bytes", 0, 0, 1073741824,                       \
+	       "not cut, or what mpitune found",                                                   \
+	       "what of a long Bcast over several nodes goes on within a node while the next "     \
+	       "comes: 0, not cut, or at least 4096; that of rank 0 holds for all")                \
+	NUMBER(ALLTOALL_PIECE, "LIBMPI_ALLTOALL_PIECE", "bytes", 0, 0, 1073741824,                 \
+	       "not cut, or what mpitune found",                                                   \
+	       "what of a long block of Alltoall has to have come before as much of the next "     \
+	       "round's goes: 0, not cut, or at least 4096; that of rank 0 holds for all")         \
 	NUMBER(RUN, "LIBMPI_RUN", "datagrams", 0, 0, 64, "30, or what mpitune found",              \
 	       "what the kernel is given at a time")                                               \
 	NUMBER(ACK, "LIBMPI_ACK", "packets", 32, 1, 256, "32, or what mpitune found",              \
