@@ -121,8 +121,10 @@ pass "binding: as asked, and not more ranks than cores"
 	gives 139 -n 2 sh -c '[ $PMIX_RANK -ne 1 ] || kill -SEGV $$; sleep 30' && says "signal 11"
 	gives 127 -n 2 ./no-such-program && says "./no-such-program: No such file"
 	[ "$(wc -l <"$WORK/out")" -eq 1 ] || fail "says more than once that there is no such program"
-	gives 127 -n 2 run-check && says "run-check: not found in PATH"
-	(cd test && gives 127 -n 2 run-check && says "the one in this folder is ./run-check") || exit 1
+	gives 127 -n 2 run-check && says "run-check: neither in PATH nor a program of this folder"
+	cp /bin/echo "$WORK/of-this-folder"
+	(cd "$WORK" && gives 0 -n 2 of-this-folder found && says found) || exit 1
+	gives 0 -n 2 --wdir "$WORK" of-this-folder found && says found
 	gives 126 -n 2 ./test && says "a folder"
 	gives 124 --timeout 0.5 -n 2 sleep 30 && says "did not end within 0.5 s"
 	MPIEXEC_TIMEOUT=0.5 gives 124 -n 2 sh -c 'trap "" TERM; sleep 30'

@@ -133,6 +133,10 @@ become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 	}
 	execvp(app->argv[0], app->argv);
 	int err = errno;
+	if (err == ENOENT && !strchr(app->argv[0], '/') && launch_is_program(app->argv[0])) {
+		execv(app->argv[0], app->argv); /* of this folder, as Open MPI's does */
+		err = errno;
+	}
 	mpirun_say("rank %u: %s: %s", g.rank[r].number, app->argv[0], strerror(err));
 	_exit(err == ENOENT ? 127 : 126);
 }
@@ -447,8 +451,8 @@ program_there(const struct mpirun_app *app)
 	const char *name = app->argv[0];
 	char path[PATH_MAX];
 
-	if (!strchr(name, '/'))
-		return launch_find(name, path, sizeof path);
+	if (!strchr(name, '/') && launch_find(name, path, sizeof path))
+		return true;
 	if (name[0] == '/' || !app->wdir)
 		return launch_is_program(name);
 	int n = snprintf(path, sizeof path, "%s/%s", app->wdir, name);
@@ -615,13 +619,12 @@ programs_missing(const struct mpirun_options *o)
 
 		/* What is found depends on what the rank does first. */
 		if ((app->wdir && name[0] != '/') || sets_path(app) ||
-		    launch_find(name, path, sizeof path))
+		    launch_find(name, path, sizeof path) || launch_is_program(name))
 			continue;
-		if (stat(name, &st) != 0 || (plain && !S_ISREG(st.st_mode)))
-			mpirun_say("%s: %s", name, plain ? "not found in PATH" : strerror(errno));
-		else if (plain)
-			mpirun_say("%s: not found in PATH; the one in this folder is ./%s", name,
-				   name);
+		if (plain)
+			mpirun_say("%s: neither in PATH nor a program of this folder", name);
+		else if (stat(name, &st) != 0)
+			mpirun_say("%s: %s", name, strerror(errno));
 		else
 			mpirun_say("%s: not a program (%s)", name,
 				   S_ISDIR(st.st_mode) ? "a folder" : "it cannot be executed");
