@@ -173,7 +173,7 @@ def paren(v):
 def make_header(fns):
     out = ['/* mpi.h - the standard ABI of MPI 5.0 (ABI 1.0).  Generated from the tables in libmpi/abi. */',
            '#ifndef MPI_H_ABI', '#define MPI_H_ABI', '',
-           '#include <stdint.h>', '', '#if defined(__cplusplus)', 'extern "C" {', '#endif', '']
+           '#include <stddef.h>', '#include <stdint.h>', '', '#if defined(__cplusplus)', 'extern "C" {', '#endif', '']
     enum_categories = emit_types(out)
     out.append('')
     for r in table('callbacks.csv'):
@@ -428,7 +428,8 @@ def make_map(fns):
 def make_check(fns):
     """Compile-time and run-time checks of mpi.h against every row."""
     out = ['/* Generated: mpi.h against every row of the tables; prints the number of checks. */',
-           '#include <mpi.h>', '#include <stddef.h>', '#include <stdint.h>', '#include <stdio.h>', '']
+           '#include <mpi.h>', 'typedef size_t has_size_t; /* programs for Open MPI take it from there */',
+           '#include <stddef.h>', '#include <stdint.h>', '#include <stdio.h>', '']
     n = 0
 
     def sassert(cond, what):

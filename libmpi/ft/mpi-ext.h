@@ -28,7 +28,11 @@
 #define MPIX_FT 905
 #define MPI_FT	MPIX_FT
 
-#define OMPI_HAVE_MPI_EXT_FTMPI 1 /* what programs for Open MPI ask for */
+/* What programs for Open MPI ask for. */
+#define OMPI_HAVE_MPI_EXT_FTMPI	       1
+#define OMPI_HAVE_MPIX_COMM_GET_FAILED 1
+#define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1
+#define OMPI_HAVE_MPIX_COMM_ISHRINK    1
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,6 +6,11 @@
 #include <mpi-ext.h>
 #include <signal.h>
 
+#if !OMPI_HAVE_MPI_EXT_FTMPI || !OMPI_HAVE_MPIX_COMM_GET_FAILED || \
+	!OMPI_HAVE_MPIX_COMM_ACK_FAILED || !OMPI_HAVE_MPIX_COMM_ISHRINK
+#error programs for Open MPI ask for these
+#endif
+
 static void
 no_failures(MPI_Comm comm)
 {
