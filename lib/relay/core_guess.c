@@ -31,13 +31,19 @@ is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
 
 /* Addresses that fall together share: that can only be less for each.  Of IPv6 a host has as many
  * as its network has. */
-static struct guesses *
-find_source(struct relay_core *c, const struct suci_addr *from)
+static uint32_t
+hash_source(const struct suci_addr *from, uint32_t more)
 {
 	uint32_t ip = from->family == 6 ? be32_load(from->ip) ^ be32_load(from->ip + 4)
 					: be32_load(from->ip + 12);
 
-	return &c->source[ip * 0x9e3779b1u >> (32 - GUESS_SOURCES_LOG)];
+	return (ip ^ more) * 0x9e3779b1u;
+}
+
+static struct guesses *
+find_source(struct relay_core *c, const struct suci_addr *from)
+{
+	return &c->source[hash_source(from, 0) >> (32 - GUESS_SOURCES_LOG)];
 }
 
 static void
@@ -60,6 +66,39 @@ bool
 relay_guess_shared(struct relay_core *c, struct guesses *g)
 {
 	return has_spent(c, g, &of_job);
+}
+
+uint32_t
+relay_guess_asker(const struct suci_addr *from, uint32_t cluster)
+{
+	return hash_source(from, cluster * 0x85ebca6bu) >> (32 - GUESS_ASKERS_LOG);
+}
+
+bool
+relay_guess_asks(struct relay_core *c, uint32_t asker, bool *paid)
+{
+	struct guesses *g = &c->doors.asker[asker];
+
+	if (RELAY_BUG(DOOR_GUESSES))
+		return true;
+	if (has_spent(c, g, &of_source))
+		return false;
+	*paid = g->wrong > 0;
+	g->wrong += *paid;
+	return true;
+}
+
+void
+relay_guess_answered(struct relay_core *c, uint32_t asker, bool *paid, bool wrong)
+{
+	struct guesses *g = &c->doors.asker[asker];
+
+	forgive(c, g, &of_source);
+	if (wrong && !*paid && g->wrong < UINT16_MAX)
+		g->wrong++;
+	if (!wrong && *paid && g->wrong)
+		g->wrong--;
+	*paid = false;
 }
 
 bool

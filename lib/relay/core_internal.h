@@ -41,6 +41,7 @@ enum proc_flag {
 };
 
 #define GUESS_SOURCES_LOG 6
+#define GUESS_ASKERS_LOG  8
 /* core_guess.c: wrong tokens that are not forgiven yet. */
 struct guesses {
 	uint32_t at; /* in the time in which one is forgiven */
@@ -202,7 +203,8 @@ struct doors {
 	/* Entries to be freed, in that order; the first that is still to be told. */
 	uint32_t dying_head, dying_tail, dying_tell;
 	uint32_t ndying;
-	struct guesses guesses; /* by those that open trunks */
+	struct guesses guesses;			      /* by those that open trunks */
+	struct guesses asker[1u << GUESS_ASKERS_LOG]; /* of ours, by address and cluster asked */
 };
 
 /* The end of a job that could not be told over a trunk: it still connects, or is
@@ -512,5 +514,11 @@ bool relay_guess_bound(struct relay_core *c, struct job *j, struct proc *p,
 		       const struct suci_addr *from);
 void relay_guess_wrong(struct relay_core *c, struct job *j, struct proc *p,
 		       const struct suci_addr *from);
+/* core_guess.c.  Who asks for doors of that cluster from there: has he an allowance left?  One that
+ * guessed wrong lately pays before he is answered, or he would guess many times meanwhile. */
+uint32_t relay_guess_asker(const struct suci_addr *from, uint32_t cluster);
+bool relay_guess_asks(struct relay_core *c, uint32_t asker, bool *paid);
+/* A wrong guess is paid for, anything else is not. */
+void relay_guess_answered(struct relay_core *c, uint32_t asker, bool *paid, bool wrong);
 
 #endif

@@ -402,6 +402,13 @@ import_door(struct relay_core *c, uint32_t path, const struct relay_door_note *n
 		refuse_note(c, path, n->request, &c->n.door_malformed);
 		return;
 	}
+	bool paid = false, proved = i != NONE && d->door[i].flags & DOOR_PROVED;
+	uint32_t asker = k == NONE ? 0 : relay_guess_asker(&c->path[path].peer, k);
+	if (k != NONE && !proved && !relay_guess_asks(c, asker, &paid)) {
+		relay_door_cluster_rest(c, k);
+		refuse_note(c, path, n->request, &c->n.door_guesses_own);
+		return;
+	}
 	if (k != NONE && i == NONE)
 		i = relay_door_import_new(c, k, &a);
 	uint32_t h = i == NONE ? NONE : relay_door_hold(c, i, path);
@@ -417,6 +424,8 @@ import_door(struct relay_core *c, uint32_t path, const struct relay_door_note *n
 	d->hold[h].request = n->request;
 	d->hold[h].state = HOLD_WAITS;
 	d->hold[h].asks = true;
+	d->hold[h].paid = paid;
+	d->hold[h].asker = (uint16_t)asker;
 	d->hold[h].ask = (uint8_t)((1u << d->cluster[k].n) - 1);
 	relay_door_queue(c, h);
 }

@@ -91,10 +91,12 @@ struct door_hold {
 	uint16_t turn;	  /* how often it began anew */
 	bool asks;	  /* by IMPORT: it keeps the import; by HOLD it does not */
 	bool queued, ok;
-	bool tell;    /* IMPORTED is still to be said */
-	bool anew;    /* it was said before; what was offered there has another label now */
-	bool dropped; /* once all answers are here */
-	bool named;   /* its process knows the label before the answer is here */
+	bool tell;	/* IMPORTED is still to be said */
+	bool anew;	/* it was said before; what was offered there has another label now */
+	bool dropped;	/* once all answers are here */
+	bool named;	/* its process knows the label before the answer is here */
+	bool paid;	/* WAITS: by its asker, as if it were a wrong guess */
+	uint16_t asker; /* asks: relay_guess_asker() */
 };
 
 /* The relays that addresses name; other relays are another cluster, also if they say the same. */

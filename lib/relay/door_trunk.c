@@ -342,6 +342,8 @@ answer_ask(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	}
 	if (x == NONE) {
 		++*fault;
+		if (fault == &c->n.door_token || fault == &c->n.door_realm)
+			answer.called = RELAY_DOOR_GUESSED;
 	} else {
 		c->trunk[t].nasked += !(d->door[x].flags & DOOR_ASKED);
 		d->door[x].flags |= DOOR_ASKED;
@@ -447,6 +449,10 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	d->reserved -= x->reserved >> r & 1;
 	x->reserved &= (uint8_t) ~(1u << r);
 	relay_door_hope(c, i, r, false);
+	/* What was granted before is no guess, though its relay has forgotten it. */
+	if (x->asks && x->state == HOLD_WAITS && !x->turn)
+		relay_guess_answered(c, x->asker, &x->paid,
+				     !n->ok && n->called == RELAY_DOOR_GUESSED);
 	bool ok = n->ok && set_proved(c, i, r, t);
 	if (ok)
 		d->door[i].flags |= DOOR_ASKED;

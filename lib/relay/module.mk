@@ -8,6 +8,7 @@ $(call unit,test_relay_startup_ends,test/unit/test_relay_startup_ends.c,relay)
 $(call unit,test_relay_cluster,test/unit/test_relay_cluster.c,relay)
 $(call unit,test_relay_core,test/unit/test_relay_core.c,relay)
 $(call unit,test_relay_guess,test/unit/test_relay_guess.c,relay)
+CFLAGS_test/unit/test_relay_guess.c := -Ilib/relay
 $(call unit,test_relay_ends,test/unit/test_relay_ends.c,relay)
 $(call unit,test_relay_gateways,test/unit/test_relay_gateways.c,relay)
 $(call unit,test_relay_routes,test/unit/test_relay_routes.c,relay)

@@ -245,6 +245,11 @@ static const struct plan {
 	P(DOOR_LATE, B(PROMPT)),
 	P(DOOR_NAMELESS, B(PROMPT)),
 #undef P
+	{.relay = RELAY_BUG_DOOR_GUESSES,
+	 .name = "DOOR_GUESSES",
+	 .run = doors_guess_run,
+	 .scenario = "doors-guess",
+	 .breaks = B(PROMPT)},
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \
 		.door = DOOR_BUG_##id, .name = #id, .run = doors_run, .scenario = "doors", \

@@ -131,6 +131,8 @@ const struct scenario scenarios[] = {
 	{"doors",
 	 "doors come and go, relays die, forgers try: right door, proof, told, 1 round trip", false,
 	 doors_run, NULL},
+	{"doors-guess", "a tenant guesses tokens of doors: others of his cluster may import", false,
+	 doors_guess_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
 	{"spx-chain", "a second filter: 1.9 times, the first frame in 1 s, none lost by a drain",

@@ -128,6 +128,8 @@ void light_run(uint64_t seed, bool verbose, struct outcome *o);
 void jobs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* doors.c */
 void doors_run(uint64_t seed, bool verbose, struct outcome *o);
+/* doors_guess.c */
+void doors_guess_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */

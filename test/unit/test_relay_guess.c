@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What processes say to be let in: tokens, guesses at them, and how many are looked at. */
+#include "core_internal.h"
 #include "relay_core_kit.h"
 
 /* A path from there with that token for process rank?  What is heard is always the same. */
@@ -128,6 +129,51 @@ guesses_over_workers(void **state)
 	}
 }
 
+/* Who asks for doors with wrong tokens is not heard at his own relay when 16 answers have said so,
+ * whatever else he asks for there: before they are here he may ask for more.  After that he pays
+ * when he asks, and gets back what was no wrong guess.  Nobody else pays. */
+static void
+askers_pay_at_home(void **state)
+{
+	(void)state;
+	struct suci_addr a = maker_proc_addr(0), b = maker_proc_addr(1);
+	struct relay *r = relay_new(0);
+	uint32_t who = relay_guess_asker(&a, 0), other = relay_guess_asker(&b, 0);
+	bool paid = false;
+	relay_core_tick(r->c, 10 * BASE_S_NS);
+	assert_int_not_equal(who, other);
+	assert_int_not_equal(who, relay_guess_asker(&a, 1)); /* of another cluster */
+	b = a;
+	b.port++; /* another process of the node */
+	assert_int_equal(who, relay_guess_asker(&b, 0));
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(relay_guess_asks(r->c, who, &paid));
+		assert_false(paid);
+	}
+	relay_guess_answered(r->c, who, &paid, false);
+	for (uint32_t i = 0; i < 14; i++)
+		relay_guess_answered(r->c, who, &paid, true);
+	/* In advance: the last but one comes back, the last ones do not. */
+	assert_true(relay_guess_asks(r->c, who, &paid) && paid);
+	relay_guess_answered(r->c, who, &paid, false);
+	assert_false(paid);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_true(relay_guess_asks(r->c, who, &paid) && paid);
+	assert_false(relay_guess_asks(r->c, who, &paid));
+	relay_guess_answered(r->c, who, &paid, true);
+	assert_false(relay_guess_asks(r->c, who, &paid));
+	paid = false;
+	assert_true(relay_guess_asks(r->c, other, &paid) && !paid);
+	relay_core_tick(r->c, 11 * BASE_S_NS); /* one is forgiven each second */
+	assert_true(relay_guess_asks(r->c, who, &paid) && paid);
+	assert_false(relay_guess_asks(r->c, who, &paid));
+	/* Everything, in time: it does not go below nothing. */
+	relay_core_tick(r->c, 60 * BASE_S_NS);
+	relay_guess_answered(r->c, who, &paid, false);
+	assert_true(relay_guess_asks(r->c, who, &paid) && !paid);
+	relay_free(r);
+}
+
 int
 main(void)
 {
@@ -135,6 +181,7 @@ main(void)
 		cmocka_unit_test(guesses_are_bounded),
 		cmocka_unit_test(tokens_of_64_bits),
 		cmocka_unit_test(guesses_over_workers),
+		cmocka_unit_test(askers_pay_at_home),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

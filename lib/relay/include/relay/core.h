@@ -330,6 +330,7 @@ struct relay_core_conf {
 	X(door_realm, "refused: door of another realm")                                        \
 	X(door_token, "refused: wrong token of a door")                                        \
 	X(door_guesses, "refused: too many wrong tokens were said over that trunk")            \
+	X(door_guesses_own, "refused: too many wrong tokens were said from that address here") \
 	X(door_rate, "refused: over that trunk come more imports a second than may")           \
 	X(door_importers, "refused: the door has as many importers as it allows")              \
 	X(door_trunk_full, "refused: over that trunk as many doors are known as may be")       \

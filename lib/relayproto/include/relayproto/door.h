@@ -61,6 +61,9 @@ enum relay_door_op {
 	RELAY_DOOR_NAMED = 13,
 };
 
+/* In an ANSWER that is not ok: there is such a door, and realm or token are wrong. */
+#define RELAY_DOOR_GUESSED 1u
+
 /* Bytes of an address; in a decoded note those of the note itself. */
 struct relay_door_bytes {
 	const uint8_t *at;
@@ -78,8 +81,9 @@ struct relay_door_note {
 	struct relay_door_bytes own;	 /* ASK */
 	struct relay_door_bytes text;	 /* GONE: or none */
 	bool ok;			 /* ANSWER */
-	uint32_t called;		 /* ANSWER: what it calls the door that was offered, or 0 */
-	uint32_t offered;		 /* and that door */
+	/* ANSWER: what it calls the door that was offered, or 0; not ok: RELAY_DOOR_GUESSED or 0 */
+	uint32_t called;
+	uint32_t offered; /* and that door */
 };
 
 /* Returns the length written. */
