@@ -13,7 +13,7 @@
 
 #define CONTACT_MAGIC 0x4c4d4334u /* "LMC4": the version is next, always */
 #define VERSION_BYTES 16u
-#define CARD_MAGIC    0x4c4d4433u /* "LMD3" */
+#define CARD_MAGIC    0x4c4d4434u /* "LMD4" */
 #define CARD_DOOR     52u
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
 #define JOB_HEAD      48u

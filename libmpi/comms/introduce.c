@@ -7,7 +7,6 @@
 
 #include "call.h"
 #include "coll.h"
-#include "lock.h"
 #include "others.h"
 
 #define CARD_INTS (LMPI_CARD_BYTES / sizeof(int))
@@ -15,8 +14,7 @@ _Static_assert(LMPI_CARD_BYTES % sizeof(int) == 0, "cards are gathered as number
 
 /* What each process of a side says to its own. */
 struct entry {
-	int rc, slots;
-	int threads; /* other threads may connect this process to others meanwhile */
+	int rc;
 	int card[CARD_INTS];
 };
 #define ENTRY_INTS ((int)(sizeof(struct entry) / sizeof(int)))
@@ -24,7 +22,6 @@ struct entry {
 /* What leaders say to each other, and then to their own. */
 struct side {
 	int64_t rc;
-	uint64_t base; /* slots from there on are free in all processes */
 };
 
 static int
@@ -39,34 +36,11 @@ side_of_cards(const struct lmpi_cards *cards)
 	return (const struct side *)(const void *)cards->words;
 }
 
-/* Slots for n processes, the same in all of c: other threads may have got some of them since all
- * have said where theirs begin. */
+/* The cards of c's processes, and whether all can.  An error is of the gathering itself. */
 static int
-keep_slots(struct lmpi_comm *c, uint32_t n, uint64_t *base)
+gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards)
 {
-	for (;;) {
-		bool kept = lmpi_slots_keep((uint32_t)*base, n);
-		uint64_t failed = !kept;
-		int rc = lmpi_coll_max_u64(c, &failed);
-
-		if (rc == MPI_SUCCESS && !failed)
-			return rc;
-		if (kept)
-			lmpi_slots_kept();
-		*base = lmpi_slots_free();
-		if (rc == MPI_SUCCESS)
-			rc = lmpi_coll_max_u64(c, base);
-		if (rc)
-			return rc;
-	}
-}
-
-/* The cards of c's processes and what they agree on.  An error is of the gathering itself.
- * n: processes of the other side, 0: not known yet.  *threads: some process has others. */
-static int
-gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, uint32_t n, bool *threads)
-{
-	struct entry own = {.slots = (int)lmpi_slots_free(), .threads = lmpi_lock_shared}, *all;
+	struct entry own = {0}, *all;
 	struct side mine = {0};
 	char why[LMPI_WHY];
 	int rc;
@@ -81,19 +55,11 @@ gather_cards(struct lmpi_comm *c, struct lmpi_cards *cards, uint32_t n, bool *th
 		return no_cards();
 	}
 	rc = lmpi_coll_allgather_ints(c, (const int *)&own, (int *)all, ENTRY_INTS);
-	*threads = false;
 	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++) {
 		if (all[i].rc)
 			mine.rc = all[i].rc;
-		if ((uint64_t)all[i].slots > mine.base)
-			mine.base = (uint64_t)all[i].slots;
-		*threads |= all[i].threads != 0;
 		memcpy(cards->words + sizeof(mine) + (size_t)i * LMPI_CARD_BYTES, all[i].card,
 		       LMPI_CARD_BYTES);
-	}
-	if (rc == MPI_SUCCESS && *threads && n > 0) {
-		rc = keep_slots(c, n, &mine.base);
-		cards->keeps = rc == MPI_SUCCESS;
 	}
 	memcpy(cards->words, &mine, sizeof(mine));
 	free(all);
@@ -114,14 +80,9 @@ lmpi_cards_free(struct lmpi_cards *cards)
 int
 lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards)
 {
-	bool threads = false;
-	int rc = gather_cards(c, cards, 0, &threads);
+	int rc = gather_cards(c, cards);
 
-	if (rc == MPI_SUCCESS)
-		rc = (int)side_of_cards(cards)->rc;
-	if (rc == MPI_SUCCESS && threads)
-		lmpi_cards_free(cards);
-	return rc;
+	return rc ? rc : (int)side_of_cards(cards)->rc;
 }
 
 /* The leaders' part.  All is said at once: the other side may be far away. */
@@ -170,8 +131,7 @@ agree_outcome(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, in
 }
 
 static int
-adopt_cards(const struct lmpi_comm *c, const struct side *mine, const struct side *theirs,
-	    const uint8_t *cards, uint32_t n, struct lmpi_group **remote)
+adopt_cards(const uint8_t *cards, uint32_t n, struct lmpi_group **remote)
 {
 	char why[LMPI_WHY];
 	int rc;
@@ -179,8 +139,7 @@ adopt_cards(const struct lmpi_comm *c, const struct side *mine, const struct sid
 	*remote = lmpi_group_new((int)n);
 	if (*remote == NULL)
 		return no_cards();
-	rc = lmpi_others_adopt(cards, n, (uint32_t)mine->base,
-			       (uint32_t)theirs->base + (uint32_t)c->rank, (*remote)->world, why);
+	rc = lmpi_others_adopt(cards, n, (*remote)->world, why);
 	if (rc)
 		return lmpi_error(rc, "%s", why);
 	lmpi_group_ready(*remote);
@@ -207,7 +166,7 @@ exchange_groups(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_bcast_bytes(c, their_cards, (int64_t)n * LMPI_CARD_BYTES, leader);
 	if (rc == MPI_SUCCESS)
-		rc = adopt_cards(c, mine, &theirs, their_cards, n, remote);
+		rc = adopt_cards(their_cards, n, remote);
 	return agree_outcome(c, leader, swap, arg, rc);
 }
 
@@ -216,17 +175,13 @@ lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, u
 	       struct lmpi_cards *cards, struct lmpi_group **remote)
 {
 	uint8_t *their_cards = malloc((size_t)n * LMPI_CARD_BYTES);
-	bool threads;
 	int rc = their_cards != NULL ? MPI_SUCCESS : no_cards();
 
 	*remote = NULL;
 	if (rc == MPI_SUCCESS && cards->words == NULL)
-		rc = gather_cards(c, cards, n, &threads);
+		rc = gather_cards(c, cards);
 	if (rc == MPI_SUCCESS)
 		rc = exchange_groups(c, leader, swap, arg, n, cards, their_cards, remote);
-	if (cards->keeps)
-		lmpi_slots_kept();
-	cards->keeps = false;
 	free(their_cards);
 	if (rc && *remote != NULL) {
 		lmpi_group_unref(*remote);

@@ -26,11 +26,9 @@ typedef int lmpi_swap_fn(void *arg, const char *phase, const void *mine, size_t 
 struct lmpi_cards {
 	uint8_t *words; /* malloc'd; NULL: not gathered yet */
 	size_t len;
-	bool said;  /* at the leader: the other one has them */
-	bool keeps; /* this process keeps slots for the other side */
+	bool said; /* at the leader: the other one has them */
 };
-/* Collective.  An error code, the same in all; said.  Where other threads may take the slots that
- * cards speak of, it is too early for them: they stay NULL. */
+/* Collective.  An error code, the same in all; said. */
 int lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards);
 void lmpi_cards_free(struct lmpi_cards *cards);
 

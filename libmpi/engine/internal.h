@@ -25,6 +25,9 @@
 
 #define LMPI_ERR_PORT	43 /* MPI_ERR_PORT */
 #define LMPI_LABEL_BASE 16 /* label of world rank 0 in every process's label space */
+/* Source label of a process of another job.  It is beyond Suci's array of labels, so the path says
+ * who it is. */
+#define LMPI_LABEL_STRANGER 0x80000000u
 
 /* The engine of this process.  Its size and rank are those of lmpi_world. */
 extern struct lmpi_engine lmpi_eng;
@@ -55,7 +58,6 @@ struct lmpi_route {
 	uint32_t path;	/* direct: path index, UINT32_MAX none */
 	uint32_t relay; /* relayed: index of the relay */
 	uint32_t label; /* of the process, in the label space of the next endpoint */
-	uint32_t mine;	/* of this process, in that space; 0: the base and the world rank */
 	uint64_t token;
 	uint8_t ip[4];
 	uint16_t port;

@@ -14,8 +14,9 @@
  *
  * Messages may go when all on both sides have adopted.
  *
- * Two that adopt each other tell before where free slots begin, so that each knows its label at
- * the other.  So processes know each other both ways or not at all.
+ * Two processes of different jobs have a path of their own, which says who they are, or a pair of
+ * doors.  So neither needs to know its slot at the other, and threads may make the same processes
+ * known at once, in another order at each end.
  *
  * A port is a TCP socket that listens; its name is a door's address (door/address.h) that says
  * where, with a token that proves the right to knock.  Over it two roots exchange cards.
@@ -45,17 +46,8 @@ struct door_address;
 /* --- slots (start/others.c) */
 int lmpi_meet_ready(char why[LMPI_WHY]);
 void lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES]);
-/* n cards become world[n]: those that are known keep their slots, others get base + their index.
- * me_there: the slot of this process there, if they do not know it yet. */
-int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
-		      uint32_t *world, char why[LMPI_WHY]);
-/* Threads may adopt at once, and may wait for others between the agreement on a base and the
- * adoption.  So a process keeps the slots meanwhile:
- * the first that nobody has and nobody keeps; n from base on, false: another thread keeps some of
- * them; they are adopted, or not needed. */
-uint32_t lmpi_slots_free(void);
-bool lmpi_slots_keep(uint32_t base, uint32_t n);
-void lmpi_slots_kept(void);
+/* n cards become world[n]: those that are known keep their slots, others get the next ones. */
+int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LMPI_WHY]);
 /* --- names (start/procs.c) */
 /* This job is called so by all its clusters; before any card is made. */
 void lmpi_job_called(uint64_t name);

@@ -84,7 +84,7 @@ node_first_of(const char *node, uint32_t slot)
 
 /* False: no memory. */
 static bool
-fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
+fill_slot(uint32_t slot, const struct lmpi_card *c)
 {
 	struct door_address mine;
 	struct lmpi_proc *p = (struct lmpi_proc *)(uintptr_t)&lmpi_world.proc[slot];
@@ -100,7 +100,6 @@ fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 	memcpy(p->node, c->node, sizeof p->node);
 	*r = (struct lmpi_route){.path = UINT32_MAX,
 				 .label = LMPI_LABEL_BASE + c->number,
-				 .mine = LMPI_LABEL_BASE + me_there,
 				 .token = c->token,
 				 .port = c->port};
 	memcpy(r->ip, c->ip, sizeof r->ip);
@@ -111,44 +110,12 @@ fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
 	return !r->door || lmpi_doors_import(slot, &c->door);
 }
 
-/* Threads that keep slots, and the end of what they have kept since there was none. */
-static struct {
-	uint32_t threads, end;
-} keeping;
-
-uint32_t
-lmpi_slots_free(void)
-{
-	return keeping.threads && keeping.end > lmpi_world.slots ? keeping.end : lmpi_world.slots;
-}
-
-bool
-lmpi_slots_keep(uint32_t base, uint32_t n)
-{
-	if (base < lmpi_slots_free())
-		return false;
-	keeping.threads++;
-	keeping.end = base + n;
-	return true;
-}
-
-void
-lmpi_slots_kept(void)
-{
-	keeping.threads--;
-}
-
 static bool
-grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
+grow_table(uint32_t n, char why[LMPI_WHY])
 {
-	uint32_t was = lmpi_world.slots, from = base;
+	uint32_t was = lmpi_world.slots;
 
-	/* Who keeps slots behind ours may have come first, or keep some before ours. */
-	if (keeping.threads > 1 || base < was)
-		from = was;
-	if (base + n <= was)
-		return true;
-	if (!lmpi_engine_grow(&eng, from, base + n - from)) {
+	if (!lmpi_engine_grow(&eng, was, n)) {
 		snprintf(
 			why, LMPI_WHY,
 			"%u more processes than the %u that are known, with places up to %u: raise "
@@ -174,11 +141,10 @@ grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
 }
 
 int
-lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
-		  uint32_t *world, char why[LMPI_WHY])
+lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LMPI_WHY])
 {
+	uint32_t new = 0, next = lmpi_world.slots;
 	struct lmpi_card c;
-	bool new = false;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c)) {
@@ -201,16 +167,16 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_t
 				c.number);
 			return LMPI_ERR_OTHER;
 		}
-		new |= world[i] == UINT32_MAX;
+		new += world[i] == UINT32_MAX;
 	}
-	if (new && !grow_table(base, n, why))
+	if (new > 0 && !grow_table(new, why))
 		return LMPI_ERR_OTHER;
 	for (uint32_t i = 0; i < n; i++) {
 		if (world[i] != UINT32_MAX)
 			continue;
 		(void)lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c);
-		world[i] = base + i;
-		if (!fill_slot(world[i], &c, me_there)) {
+		world[i] = next++;
+		if (!fill_slot(world[i], &c)) {
 			snprintf(why, LMPI_WHY, "no memory for the doors of %u processes", n);
 			return LMPI_ERR_NO_MEM;
 		}

@@ -49,8 +49,8 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		return lmpi_doors_lane_to(peer->world, c);
 	*c = relay_pair_lane(lmpi_world.rank, peer->world, to->label - peer->world,
 			     LMPI_LABEL_BASE);
-	if (to->mine)
-		c->tx_src_label = to->mine;
+	if (peer->world >= lmpi_world.size)
+		c->tx_src_label = c->rx_src_label = LMPI_LABEL_STRANGER;
 	c->path = path;
 	if (lmpi_speaks_impi(peer)) {
 		c->group = relayset_group(net.relays, lmpi_world.proc[peer->world].client,

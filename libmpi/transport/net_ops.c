@@ -222,16 +222,27 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		     event_down_word(why), sep, text ? text : "");
 }
 
+/* Who sends with that label over a path of that use; UINT32_MAX: nobody that is known. */
+static uint32_t
+sender_of(uint32_t label, uint32_t use)
+{
+	if (label == LMPI_LABEL_STRANGER)
+		return use >= lmpi_world.size && use < lmpi_world.slots ? use : UINT32_MAX;
+	return label >= LMPI_LABEL_BASE && label - LMPI_LABEL_BASE < lmpi_world.size
+		       ? label - LMPI_LABEL_BASE
+		       : UINT32_MAX;
+}
+
 /* A segment for a pair of labels without a lane: the other side was first. */
 static enum suci_verdict
 lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
-	uint32_t rank = src_label - LMPI_LABEL_BASE, use = net.path_use[path];
+	uint32_t use = net.path_use[path], rank = sender_of(src_label, use);
 
 	(void)user;
 	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank)
 		return lmpi_doors_unknown(path, dst_label, src_label);
-	if (src_label < LMPI_LABEL_BASE || rank >= lmpi_world.slots || use == USE_NONE)
+	if (rank == UINT32_MAX || use == USE_NONE)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
 	enum lmpi_reach reach = lmpi_route[rank].reach;

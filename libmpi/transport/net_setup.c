@@ -24,7 +24,7 @@
 #define CREDIT_MAX   LMPI_KNOB_CREDIT_MOST
 #define PING_NS	     BASE_S_NS
 #define PATHS_MORE   256u  /* to processes of other jobs, at a time */
-#define LANE_BUCKETS 1024u /* labels of doors are the relay's choice */
+#define LANE_BUCKETS 1024u /* labels of doors are the relay's choice; strangers have the same */
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
 
@@ -114,7 +114,7 @@ make_lanes(void)
 			   .rx_blocks_max = 4096,
 			   .held_max = LMPI_HELD_MAX,
 			   .ranges_max = 16384,
-			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size + slots_more(),
+			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size,
 			   .buckets = LANE_BUCKETS,
 			   .groups_max = net.relays_limits.groups_max},
 		.ops = &lmpi_net_ops,

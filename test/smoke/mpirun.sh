@@ -40,6 +40,18 @@ gives 0 -n 1 "$B/test/mpi/spawns" && says "ok,"
 gives 0 -n 2 "$B/test/mpi/spawns" && says "ok,"
 pass "threads of a process, and of two, start programs at the same time"
 
+# Eight threads of each process meet those of a job that is not known yet.
+for n in 1 2 1 2; do
+	rm -f "$WORK/ports"
+	timeout -k 5 60 "$RUN" -n $n "$B/test/mpi/strangers" accept "$WORK/ports" >"$WORK/accept" 2>&1 </dev/null &
+	one=$!
+	rc=0
+	timeout -k 5 60 "$RUN" -n $n "$B/test/mpi/strangers" connect "$WORK/ports" >"$WORK/out" 2>&1 </dev/null || rc=$?
+	wait $one || rc="$?, of who accepts: $(cat "$WORK/accept")"
+	[ "$rc" = 0 ] && says "ok," || fail "threads of two jobs of $n: status $rc: $(cat "$WORK/out")"
+done
+pass "threads of two jobs connect and accept at the same time"
+
 LIBMPI_TRANSPROT=udp LIBMPI_STATS=0 gives 0 -n 3 "$B/test/mpi/p2p" && says "ok,"
 [ "$(grep -c LIBMPI_ "$WORK/out")" -eq 1 ] || fail "a misspelt variable: not one warning of three ranks"
 says "libmpi: LIBMPI_TRANSPROT is not a variable of libmpi; fix: did you mean LIBMPI_TRANSPORT"

@@ -19,29 +19,10 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	(void)card;
 }
 
-uint32_t
-lmpi_slots_free(void)
-{
-	return 0;
-}
-
-bool
-lmpi_slots_keep(uint32_t base, uint32_t n)
-{
-	(void)base, (void)n;
-	return true;
-}
-
-void
-lmpi_slots_kept(void)
-{
-}
-
 int
-lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
-		  uint32_t *world, char why[LMPI_WHY])
+lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LMPI_WHY])
 {
-	(void)cards, (void)n, (void)base, (void)me_there, (void)world;
+	(void)cards, (void)n, (void)world;
 	return lmpi_meet_ready(why);
 }
 
