@@ -691,8 +691,7 @@ bad_tables(void **state)
 	f.body_len = 11; /* nobody knows which job */
 	relay_cluster_frame(r->c, 0, &f);
 	assert_log(r, "");
-	struct impi_hostid id = {
-		.token = 77, .kind = IMPI_HOSTID_RELAY, .port = 7002, .ipv4 = maker_relay_ip(0, 1)};
+	struct impi_hostid id = {77, IMPI_HOSTID_RELAY, 7002, maker_relay_ip(0, 1), 0, 0};
 	impi_hostid_encode(&id, t->host[1].id);
 	give_table(r, 0, t);
 	assert_log(r, "REFUSE>0 it names workers that this relay does not have: "

@@ -90,11 +90,15 @@ static int
 unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st, (void)type, (void)at;
-	return remove(path);
+	(void)remove(path); /* or somebody else has */
+	return 0;
 }
 
+/* Threads of a PMIx server that was not stopped put files in there, and take them away: the walk
+ * may end over one that is gone. */
 void
 launch_remove_folder(const char *folder)
 {
-	(void)nftw(folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
+	for (int tries = 0; tries < 10 && access(folder, F_OK) == 0; tries++)
+		(void)nftw(folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 }
