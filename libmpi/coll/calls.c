@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The collectives that move data.  lmpi_coll_X() checks the arguments of MPI_X and
  * describes the operation; the generated entry points of MPI_X, MPI_IX and
  * MPI_X_init (and their _c forms) run it. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The Fortran bindings: mpif.h, modules mpi and mpi_f08, and libmpifort_abi over libmpi_abi.
 # Everything is generated from libmpi/abi/*.csv but what fortran.h names.
 

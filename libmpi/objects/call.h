@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* libmpi/objects/call.h - the frame around every MPI call, and how errors leave it.
  *
  * An entry point (generated) is
