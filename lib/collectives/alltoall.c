@@ -4,11 +4,12 @@
  * linear: everything at once, for small blocks, and over several clusters those
  *   of other clusters first.  Cost: alpha-bound, p-1 messages in flight.
  * pairwise: p-1 rounds, in round k send to me+k and receive from me-k; a round
- *   starts when the last has ended, or each piece of it when that of the last one has
- *   (slice), so that at most one block a process is on the wire and no receiver is flooded.  Cost:
- * (p-1)(alpha + b beta). pairs: the rounds of a tournament, each a perfect matching: p-1 rounds, p
- * of them if p is odd.  One port a process is enough for both directions, where pairwise needs two.
- * Cost as pairwise; circuits: ceil(rounds / k) gamma.
+ *   starts when the last has ended, or each piece of it when that of the last one has (slice),
+ *   so that at most one block a process is on the wire and no receiver is flooded.
+ *   Cost: (p-1)(alpha + b beta).
+ * pairs: the rounds of a tournament, each a perfect matching: p-1 rounds, p of them if p is odd.
+ *   One port a process is enough for both directions, where pairwise needs two.
+ *   Cost as pairwise; circuits: ceil(rounds / k) gamma.
  *
  * In place, COLL_RECV is also what is sent, so it is copied to scratch first. */
 #include "builder.h"
