@@ -91,12 +91,11 @@ lmpi_sp_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 				  "this process was not started by mpispd");
 	if (lmpi_sp_over() || lmpi_failures(&(const uint32_t *){NULL}) > 0)
 		rc = lmpi_sp_rejoin();
-	else if (i_am_new != NULL)
-		*i_am_new = lmpi_sp_self()->spare && !said;
 	if (rc)
 		return lmpi_error(rc, "the new epoch could not be joined, see above");
-	if (i_am_new != NULL && said)
-		*i_am_new = 0;
+	/* Also if it is over before a new process could ask. */
+	if (i_am_new != NULL)
+		*i_am_new = lmpi_sp_self()->spare && !said;
 	said = true;
 	rc = lmpi_comm_renew();
 	*same_size = MPI_COMM_WORLD;
