@@ -289,7 +289,8 @@ do_exposes(struct user *u)
 }
 
 /* MPI_Win_fence: all is flushed, then all meet; then an epoch with the neighbours, and they meet a
- * second time, so that nobody writes before others have looked. */
+ * second time, so that nobody writes before others have looked.  Not behind the last one: what
+ * nobody waits for is then under way when their parts go. */
 static void
 do_meets(struct user *u)
 {
@@ -307,9 +308,13 @@ do_meets(struct user *u)
 		if (met[0] < u->n->e.size)
 			return;
 		check_slices(u);
-		u->deed = EXPOSES;
-		u->step = 0;
-		return;
+		if (u->round + 1 < ROUNDS) {
+			u->deed = EXPOSES;
+			u->step = 0;
+			return;
+		}
+		met[1]++;
+		break;
 	default:
 		if (met[1] < u->n->e.size)
 			return;
