@@ -78,6 +78,18 @@ start(int *argc, char ***argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
 }
 
+/* The same for a program of threads. */
+__attribute__((unused)) static void
+start_threaded(int *argc, char ***argv)
+{
+	int provided;
+
+	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+	CHECK(provided == MPI_THREAD_MULTIPLE);
+}
+
 __attribute__((unused)) static int
 finish(void)
 {

@@ -57,13 +57,9 @@ main(int argc, char **argv)
 {
 	pthread_t th[THREADS];
 	MPI_Comm parent;
-	int provided;
 
 	self = argv[0];
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-	CHECK(provided == MPI_THREAD_MULTIPLE);
+	start_threaded(&argc, &argv);
 	MPI_Comm_get_parent(&parent);
 	if (parent != MPI_COMM_NULL) {
 		CHECK(exercise(parent, true, -1) == 0);

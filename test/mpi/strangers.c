@@ -101,12 +101,8 @@ int
 main(int argc, char **argv)
 {
 	pthread_t th[THREADS];
-	int provided;
 
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-	CHECK(provided == MPI_THREAD_MULTIPLE);
+	start_threaded(&argc, &argv);
 	if (argc != 3) {
 		CHECKF(0, "usage: strangers accept|connect FILE");
 		return finish();

@@ -336,8 +336,6 @@ sw_step_rma(void)
 	}
 	if (sw_one_in(2))
 		count_together();
-	else
-		(void)sw_draw(2);
 	if (c->me >= 0) {
 		MPI_Barrier(c->comm);
 		close_window(w);
