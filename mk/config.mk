@@ -61,15 +61,22 @@ ifneq ($(filter canary,$(EXTRAS)),)
 SAN += -DSUCI_CANARY
 endif
 
+# What pkg-config says of a list of packages, asked once: hundreds of things name the same lists, and
+# a make that asked for each spent most of its time in that.
+pkg_once = $(if $(strip $(2)),$(if $(filter undefined,$(origin pkg$(1)$(subst $(space),+,$(strip $(2))))),$(eval pkg$(1)$(subst $(space),+,$(strip $(2))) := $(shell pkg-config $(1) $(2) 2>/dev/null)))$(pkg$(1)$(subst $(space),+,$(strip $(2)))))
 # Third-party headers by -isystem: they do not pass our warnings.
 # Folders that the compiler looks into anyway would move before the overlay of libbsd.
-pkg_cflags = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include -I/usr/include/%-linux-gnu,$(shell pkg-config --cflags $(1) 2>/dev/null)))
-pkg_libs = $(shell pkg-config --libs $(1) 2>/dev/null)
+pkg_cflags = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include -I/usr/include/%-linux-gnu,$(call pkg_once,--cflags,$(1))))
+pkg_libs = $(call pkg_once,--libs,$(1))
 
+# Each line of a recipe is a shell of its own, and a thousand files have three.  What is compiled has
+# one: $(Q)$(call making,CC,$<)COMMAND says so and makes the folder first.
 ifeq ($(V),)
 Q := @
 say = @printf '  %-6s %s\n' $(1) $(2);
+making = printf '  %-6s %s\n' $(1) $(2); [ -d $(@D) ] || mkdir -p $(@D);
 else
 Q :=
 say =
+making = [ -d $(@D) ] || mkdir -p $(@D);
 endif

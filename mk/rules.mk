@@ -40,9 +40,7 @@ $(3)_$(1)_OBJ := $(patsubst %.c,$(B)/%.o,$(4))
 $$($(3)_$(1)_OBJ): INC := $(sort $(addprefix -I,$(patsubst %/,%,$(dir $(4))))) $(foreach d,$(5),$($(d)_INC)) $(call pkg_cflags,$(6))
 $(2): LINK_LIBS := -Wl,--start-group $(foreach d,$(5),$($(d)_LINK)) -Wl,--end-group $(7) $(foreach d,$(5),$($(d)_PKGLIBS)) $(if $(6),$(call pkg_libs,$(6)))
 $(2): $$($(3)_$(1)_OBJ) $(foreach d,$(5),$($(d)_LINK))
-	$$(call say,LD,$$@)
-	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS_ALL) -o $$@ $$($(3)_$(1)_OBJ) $$(LINK_LIBS) $$(LINK_EXTRA)
+	$$(Q)$$(call making,LD,$$@)$$(CC) $$(LDFLAGS_ALL) -o $$@ $$($(3)_$(1)_OBJ) $$(LINK_LIBS) $$(LINK_EXTRA)
 endef
 # body: OUTPUT, NAME, SOURCES, LIBS, PKGS
 define whole_body
@@ -52,9 +50,7 @@ $(2)_PROGS_OBJ := $(patsubst %.c,$(B)/%.o,$(3))
 $$($(2)_WHOLE) $$($(2)_PROGS_OBJ): INC := $(sort $(addprefix -I,$(patsubst %/,%,$(dir $(3))))) $(foreach d,$(4),$($(d)_INC)) $(call pkg_cflags,$(5))
 $(1): LINK_LIBS := $(foreach d,$(4),$($(d)_PKGLIBS)) $(call pkg_libs,$(5))
 $(1): $$($(2)_WHOLE) $(foreach d,$(4),$($(d)_WHOLE))
-	$$(call say,LD,$$@)
-	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS_ALL) $$(LTO) -o $$@ $$^ $$(LINK_LIBS) $$(LINK_EXTRA)
+	$$(Q)$$(call making,LD,$$@)$$(CC) $$(LDFLAGS_ALL) $$(LTO) -o $$@ $$^ $$(LINK_LIBS) $$(LINK_EXTRA)
 endef
 whole = $(if $(LTO),$(eval $(call whole_body,$(B)/bin/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4))),$(call prog,$(1),$(2),$(3),$(4)))
 prog = $(eval $(call exe_body,PROGS,$(B)/bin/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4),$(5)))
@@ -63,25 +59,15 @@ unit = $(eval $(call exe_body,UNITS,$(B)/test/unit/$(strip $(1)),$(strip $(1)),$
 fuzz = $(eval $(call exe_body,FUZZERS,$(B)/test/fuzz/$(strip $(1)),$(strip $(1)),$(2),$(3),,-fsanitize=fuzzer))
 
 $(B)/%.o: %.c
-	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) -c -o $@ $<
+	$(Q)$(call making,CC,$<)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) -c -o $@ $<
 
 $(B)/whole/%.o: %.c
-	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) $(LTO) -c -o $@ $<
+	$(Q)$(call making,CC,$<)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) $(LTO) -c -o $@ $<
 
 $(B)/lib%.a:
-	$(call say,AR,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(call making,AR,$@)rm -f $@; $(AR) rcs $@ $^
 
 # Every public header compiles alone, also one that only defines macros: C wants a declaration.
 $(B)/headers/%.ok: %.h
-	$(call say,HDR,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)echo 'struct header_alone;' | \
-		$(CC) $(INC) -std=c17 -D_GNU_SOURCE $(WARN) -fsyntax-only -include $< -x c -
-	$(Q)touch $@
+	$(Q)$(call making,HDR,$<)echo 'struct header_alone;' | \
+		$(CC) $(INC) -std=c17 -D_GNU_SOURCE $(WARN) -fsyntax-only -include $< -x c -; >$@
