@@ -120,7 +120,12 @@ for _ in 1 2 3; do
 	down && switch clear 0:1 1:0 >"$TB_LOG/switch.log" || fail "not drained again"
 	took+="${took:+, }$(lights afe0 opened_us) and $(lights afe0 drained_us)"
 done
-[ "$(lights afe0 drained)" = 4 ] || fail "drained $(lights afe0 drained) times, not 4"
+# Where the second command starts late its relay finds the path closed and opens it anew: nothing
+# to drain.
+most=$(lights afe0 drained) other=$(lights bfe0 drained)
+((other <= most)) || most=$other
+[ "$most" = 4 ] || fail "drained $(lights afe0 drained) and $other times, neither is 4"
+is afe0 cut 0 && is bfe0 cut 0 || fail "cut: $(lights afe0 cut), $(lights bfe0 cut)"
 pass "lit and drained again, three times ($took us)"
 
 switch set 0:1 1:0 >"$TB_LOG/switch.log" && up && by_light 100 || fail "not lit again"
