@@ -58,16 +58,14 @@ down() {
 	wait $other && [ $a = 0 ]
 }
 # What the trunk still has to send, or to send again, goes there.
-trunk_still() {
-	local t
-	t=$(trunk afe0)
-	sleep 0.05
-	(($(trunk afe0) == t))
+trunk_empty() {
+	ctl afe0 --json paths --kind trunk | python3 -c 'import json, sys
+sys.exit(sum(p["in_flight"] + p["queued"] for p in json.load(sys.stdin)) != 0)'
 }
 # Over light and nothing else, until both relays have sent so many segments more.
 by_light() {
 	local fe was=() t
-	testbed_wait 5 "the trunk to be empty" trunk_still || return
+	testbed_wait 5 "the trunk to be empty" trunk_empty || return
 	t=$(trunk afe0)
 	for fe in afe0 bfe0; do was+=("$(lights $fe tx_segments)"); done
 	for fe in afe0 bfe0; do
