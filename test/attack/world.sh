@@ -13,17 +13,16 @@ LOG_BYTES=150000  # and what it may write to its log
 attack_world()
 {
 	NODES=2 PPN=1 RELAYS_A=2 RELAYS_B=1 TB_PREFIX_IN=16 TB_PREFIX_WAN=16 TB_AUTH=key
-	testbed_up || return
+	testbed_plan || return
 	# ew: a host of the Internet; el: a tenant of cluster A.
-	_tb_ns ew && _tb_link ew eth0 wan ew "$MTU_WAN" && _tb_port wan wanA ew &&
-		ip -n "$TB_ID-ew" addr add 198.51.100.66/16 dev eth0 &&
-		_tb_ns el && _tb_link el eth0 asw el "$MTU_IN" && _tb_port asw br0 el &&
-		ip -n "$TB_ID-el" addr add 10.0.0.66/24 dev eth0 || return
+	_tb_ns ew && _tb_link ew eth0 wan ew "$MTU_WAN" && _tb_port wan wanA ew
+	_tb_ns el && _tb_link el eth0 asw el "$MTU_IN" && _tb_port asw br0 el
 	local i
-	for ((i = 100; i < 120; i++)); do
-		ip -n "$TB_ID-el" addr add "10.0.0.$i/24" dev eth0
-		ip -n "$TB_ID-ew" addr add "198.51.100.$i/16" dev eth0
+	for i in 66 {100..119}; do
+		_tb_address el eth0 "10.0.0.$i/24"
+		_tb_address ew eth0 "198.51.100.$i/16"
 	done
+	testbed_build || return
 	testbed_wanem "$B/bin/wanem" --delay-ms 2 && testbed_server "$B" || return
 	TB_RELAY_CONF="\"suci\": { \"liveness_ms\": $LIVE_MS, \"keepalive_ms\": $((LIVE_MS / 4)) },
 	\"trunks\": { \"policy\": \"dest\", \"partition_timeout_s\": 6 }"

@@ -20,14 +20,14 @@ testbed_gates() { # of the relays: for the arm `host` the management address
 
 _gw_up() {
 	local fe=afe0
-	testbed_up && _tb_ns gc && _tb_link gc eth0 wan gc "$MTU_WAN" && _tb_port wan wanA gc &&
-		ip -n "$TB_ID-gc" addr add 198.51.100.40/24 dev eth0 &&
-		ip -n "$TB_ID-gc" addr add $GW_OUT.40/24 dev eth0 &&
-		ip -n "$TB_ID-a0" addr add $GW_IN.1/24 dev eth0 &&
+	testbed_plan && _tb_ns gc && _tb_link gc eth0 wan gc "$MTU_WAN" && _tb_port wan wanA gc &&
+		_tb_address gc eth0 198.51.100.40/24 &&
+		_tb_address gc eth0 $GW_OUT.40/24 &&
+		_tb_address a0 eth0 $GW_IN.1/24 &&
 		_tb_link $fe mpriv asw fm "$MTU_IN" && _tb_port asw br0 fm &&
 		_tb_link $fe mglob wan fm "$MTU_WAN" && _tb_port wan wanA fm &&
-		ip -n "$TB_ID-$fe" addr add $GW_IN.254/24 dev mpriv &&
-		ip -n "$TB_ID-$fe" addr add $GW_OUT.11/24 dev mglob &&
+		_tb_address $fe mpriv $GW_IN.254/24 &&
+		_tb_address $fe mglob $GW_OUT.11/24 && testbed_build &&
 		ip -n "$TB_ID-a0" route add $GW_OUT.0/24 via $GW_IN.254 &&
 		ip -n "$TB_ID-gc" route add $GW_IN.0/24 via $GW_OUT.11 &&
 		testbed_exec $fe sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'

@@ -86,7 +86,7 @@ bench_relayed() {
 BENCH_FAR=198.51.100.3
 bench_far_host() {
 	_tb_ns far && _tb_link far eth0 wan far "$MTU_WAN" && _tb_port wan wanB far &&
-		ip -n "$TB_ID-far" addr add $BENCH_FAR/24 dev eth0
+		_tb_address far eth0 $BENCH_FAR/24 && testbed_build
 }
 
 # The long protocol: 256 KB messages with DATALEN 64 KB, ranks behind two relays against

@@ -36,7 +36,7 @@ $(DUEL)udt: test/bench/duel/duel_udt.cc $(DUEL_COMMON)
 
 ## bench-suci    Suci against TCP, ENet, UDT, SRT: ping-pong, bulk, CPU time (root)
 .PHONY: bench-suci
-bench-suci: $(DUEL)suci $(B)/test/limits
+bench-suci: $(DUEL)suci $(B)/test/limits $(B)/test/inside
 	@test/bench/suci.sh $(B)
 
 ## bench-stripe  one pair of ranks over 1, 2 and 4 relays (root)
@@ -56,7 +56,7 @@ bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
 
 ## bench-mpi     libmpi against MPICH and Open MPI, one node and two; build/bench/mpi.json (root)
 .PHONY: bench-mpi
-bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/limits
+bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/limits $(B)/test/inside
 	@test/bench/mpi.sh $(B)
 
 ## bench-tunnel  a job over two clusters: relayd beside WireGuard and bare routes with Open MPI; build/bench/tunnel.json (root)
@@ -78,12 +78,12 @@ bench-types: $(LMPI_ALL)
 
 ## bench-npb     NPB kernels over libmpi, MPICH, Open MPI, MMP: one node, and two at 100 Mb/s; build/bench/npb.json (root)
 .PHONY: bench-npb
-bench-npb: $(LMPI_ALL) $(B)/bin/mpirun
+bench-npb: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/inside
 	@test/bench/npb.sh $(B)
 
 ## bench-mmp     MMP: the paper's figures 4 and 5, MP_tune, computing kept; build/bench/mmp.json, mmp.svg (root)
 .PHONY: bench-mmp
-bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits
+bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits $(B)/test/inside
 	@test/bench/mmp.sh $(B)
 
 ## bench-detect  how long until ranks know of a death; RANKS ROUNDS

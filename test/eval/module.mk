@@ -54,5 +54,5 @@ $(call testprog,sucimem,test/eval/sucimem.c,datagram tunefile sucaead sucudp doo
 
 ## eval-suci     the Suci paper's figures 6 to 9 beside MPICH and Open MPI, memory of 1000 peers, streams with deadlines (root)
 .PHONY: eval-suci
-eval-suci: $(B)/bin/suci-perf $(B)/examples/suci-stream $(B)/test/sucimem
+eval-suci: $(B)/bin/suci-perf $(B)/examples/suci-stream $(B)/test/sucimem $(B)/test/inside
 	@test/eval/suci $(B)

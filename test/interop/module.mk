@@ -5,7 +5,7 @@
 ## interop       foreign IMPI clients and captured sessions against our programs; WORDS=.. picks
 .PHONY: interop
 interop: $(B)/bin/impi-server $(B)/test/unit/test_impi_streams $(B)/bin/impirun \
-		$(B)/test/interop-peer $(B)/bin/relayd $(B)/bin/relayctl $(B)/bin/wanem
+		$(B)/test/interop-peer $(B)/bin/relayd $(B)/bin/relayctl $(B)/bin/wanem $(B)/test/inside
 	@test/interop/run $(B) $(WORDS)
 
 # The MPI side of jobs between libmpi and a foreign client; smoke relayd-gateway runs it, too.

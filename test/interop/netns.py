@@ -10,8 +10,10 @@ _runs = itertools.count()
 _making = threading.Lock()  # the first "ip netns add" of a machine sets up /run/netns
 OPEN = []  # to be closed if the run is stopped
 
-def _ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+def _ip(lines, *options):
+    """Many commands by one process: to start it costs more than they do."""
+    subprocess.run(["ip", *options, "-batch", "-"], input="\n".join(lines) + "\n", check=True,
+                   capture_output=True, text=True)
 
 
 class Namespaces:
@@ -22,18 +24,23 @@ class Namespaces:
     def __init__(self, nclients, nodes=None):
         """nodes: {client: number}, of clients that have a namespace for each host."""
         self.id = f"iop{os.getpid()}x{next(_runs)}"
-        self.made, self.nodes = [], nodes or {}
+        self.made, self.nodes, self.links, self.within_of = [], nodes or {}, [], {}
         OPEN.append(self)
         try:
             self.make("sw")
-            _ip("-n", self.name("sw"), "link", "add", "br0", "type", "bridge")
-            _ip("-n", self.name("sw"), "link", "set", "br0", "up")
+            self.links.append(f"link add br0 netns {self.name('sw')} type bridge")
+            self.within_of["sw"].append("link set br0 up")
             self.node("srv", [self.server_ip])
             for i in range(nclients):
                 if i not in self.nodes:
                     self.node(f"c{i}", [self.host(i, h) for h in range(4)])
                 for h in range(self.nodes.get(i, 0)):
                     self.node(self.node_name(i, h), [self.host(i, h)])
+            with _making:
+                _ip([f"netns add {self.name(n)}" for n in self.made])
+            _ip(self.links)
+            for node, lines in self.within_of.items():
+                _ip(lines, "-n", self.name(node))
         except BaseException:
             self.close()
             raise
@@ -42,19 +49,16 @@ class Namespaces:
         return f"{self.id}-{node}"
 
     def make(self, node):
-        with _making:
-            _ip("netns", "add", self.name(node))
         self.made.append(node)
-        _ip("-n", self.name(node), "link", "set", "lo", "up")
+        self.within_of[node] = ["link set lo up"]
 
     def node(self, node, addresses):
         self.make(node)
-        _ip("-n", self.name(node), "link", "add", "eth0", "type", "veth", "peer", "name", node,
-            "netns", self.name("sw"))
-        _ip("-n", self.name("sw"), "link", "set", node, "master", "br0", "up")
-        for a in addresses:
-            _ip("-n", self.name(node), "addr", "add", a + "/16", "dev", "eth0")
-        _ip("-n", self.name(node), "link", "set", "eth0", "up")
+        self.links.append(f"link add eth0 netns {self.name(node)} type veth "
+                          f"peer name {node} netns {self.name('sw')}")
+        self.within_of["sw"].append(f"link set {node} master br0 up")
+        self.within_of[node] += [f"addr add {a}/16 dev eth0" for a in addresses]
+        self.within_of[node].append("link set eth0 up")
 
     @staticmethod
     def node_name(client, host):
@@ -103,7 +107,8 @@ class Namespaces:
                     os.kill(int(pid), signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            subprocess.run(["ip", "netns", "del", self.name(node)], capture_output=True)
+        subprocess.run(["ip", "-force", "-batch", "-"], capture_output=True, text=True,
+                       input="".join(f"netns del {self.name(node)}\n" for node in self.made))
         self.made = []
         if self in OPEN:
             OPEN.remove(self)

@@ -29,21 +29,19 @@ cd "$(dirname "$0")/../.." || exit 2
 FOREIGN=$PWD/test/interop
 GC_FIRST=40 # 198.51.100.40 and up
 
-# gc_up gcN: a namespace of foreign hosts with global addresses, on B's side of the WAN.
-gc_up() {
+# gc_plan gcN: a namespace of foreign hosts with global addresses, on B's side of the WAN.
+gc_plan() {
 	local i
-	_tb_ns "$1" && _tb_link "$1" eth0 wan "$1" "$MTU_WAN" && _tb_port wan wanB "$1" || return
-	for i in 0 1 2 3; do
-		ip -n "$TB_ID-$1" addr add "$(place_address "$1" $i)/24" dev eth0 || return
-	done
+	_tb_ns "$1"
+	_tb_link "$1" eth0 wan "$1" "$MTU_WAN"
+	_tb_port wan wanB "$1"
+	for i in 0 1 2 3; do _tb_address "$1" eth0 "$(place_address "$1" $i)/24"; done
 }
 
 # More addresses for a node, so that each host of a client has its own.
 more_addresses() {
 	local i
-	for i in 1 2 3; do
-		ip -n "$TB_ID-$1" addr add "$TB_SUB_IN.$((100 + i))/24" dev eth0 2>/dev/null || return
-	done
+	for i in 1 2 3; do _tb_address "$1" eth0 "$TB_SUB_IN.$((100 + i))/24"; done
 }
 
 place_address() { # PLACE HOST: where host number HOST of a client there listens
@@ -89,7 +87,7 @@ client() {
 # client_status RANK: its exit status, 124 if it does not end.
 client_status() {
 	local pid end=$((SECONDS + LIMIT_S + 5))
-	pid=$(cat "$TB_DIR/pid-client-$1")
+	pid=$(<"$TB_DIR/pid-client-$1")
 	while kill -0 "$pid" 2>/dev/null; do
 		if ((SECONDS > end)); then
 			kill -KILL -- "-$pid" 2>/dev/null
@@ -108,17 +106,20 @@ relayed_job() {
 	local script=$1 known='' c kind procs rank=0 rc fe failed=0 i relays
 	shift
 	STATUSES='' CLIENTS=''
-	testbed_up || return 1
+	testbed_plan || return 1
 	rm -f "$TB_LOG"/{client,trace,relayd}-* # a TB_LOG of the caller's has those of the last job
 	for c in gc0 gc1 gc2; do
-		case " $*" in *" $c "*) gc_up $c || return 1 ;; esac
+		case " $*" in *" $c "*) gc_plan $c ;; esac
 	done
+	for c in a0 b0; do
+		case " $*" in *" $c "*) more_addresses $c ;; esac
+	done
+	testbed_build || return 1
 	testbed_wanem "$B/bin/wanem" --delay-ms "$WAN_DELAY_MS" || return 1
 	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$B/bin/impi-server" -server $# -port 7810 -v
 	testbed_wait "$START_S" "impi-server" grep -q ":7810" "$TB_LOG/impi-server.log" || return 1
 	for c in a b; do
 		case " $*" in *" ${c}0 "*) ;; *) continue ;; esac
-		more_addresses ${c}0
 		relays=${RELAYS:-1}
 		for ((i = 0; i < relays; i++)); do
 			testbed_relayd "$B" "${c}fe$i" || return 1
@@ -146,7 +147,7 @@ relayed_job() {
 			tail -n 20 "$TB_LOG/client-$i.log" >&2
 		fi
 	done
-	wait "$(cat "$TB_DIR/pid-impi-server")" 2>/dev/null || {
+	wait "$(<"$TB_DIR/pid-impi-server")" 2>/dev/null || {
 		failed=1
 		tail -n 12 "$TB_LOG/impi-server.log" >&2
 	}

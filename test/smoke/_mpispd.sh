@@ -21,24 +21,24 @@ spd_down() {
 	for n in "${spd_nodes[@]:-}"; do
 		[ -z "$n" ] || for p in $(ip netns pids "$(spd_ns "$n")" 2>/dev/null); do { kill -9 "$p" && wait "$p"; } 2>/dev/null; done
 	done
-	for n in hub "${spd_nodes[@]:-}"; do [ -z "$n" ] || ip netns del "$(spd_ns "$n")" 2>/dev/null; done
+	printf "netns del $SPD_ID-%s\n" hub "${spd_nodes[@]:-}" | ip -force -batch - 2>/dev/null
 	rm -rf "$SPD"
 }
 
 spd_up() {
-	local i n hub
-	hub=$(spd_ns hub)
+	local i n hub=$SPD_ID-hub links ports='' # for ip -batch: of all, and within the hub
 	spd_nodes=()
-	ip netns add "$hub" && ip -n "$hub" link add name br0 type bridge && ip -n "$hub" link set br0 up || return
+	links="netns add $hub"$'\n'"link add br0 netns $hub type bridge"$'\n'
 	for ((i = 0; i < $1; i++)); do
-		n=n$i
-		spd_nodes+=("$n")
-		ip netns add "$(spd_ns "$n")" || return
-		ip -n "$(spd_ns "$n")" link set lo up
-		ip -n "$hub" link add name "p$i" type veth peer name eth0 netns "$(spd_ns "$n")" || return
-		ip -n "$hub" link set "p$i" master br0 up
-		ip -n "$(spd_ns "$n")" addr add "10.99.0.$((i + 1))/24" dev eth0
-		ip -n "$(spd_ns "$n")" link set eth0 up
+		spd_nodes+=("n$i")
+		links+="netns add $SPD_ID-n$i"$'\n'
+		links+="link add p$i netns $hub type veth peer name eth0 netns $SPD_ID-n$i"$'\n'
+		ports+="link set p$i master br0 up"$'\n'
+	done
+	ip -batch - <<<"$links" && ip -n "$hub" -batch - <<<"link set br0 up"$'\n'"$ports" || return
+	for n in "${spd_nodes[@]}"; do
+		printf '%s\n' 'link set lo up' "addr add 10.99.0.$((${n#n} + 1))/24 dev eth0" 'link set eth0 up' |
+			ip -n "$SPD_ID-$n" -batch - || return
 	done
 }
 

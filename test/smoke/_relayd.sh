@@ -30,14 +30,14 @@ check()
 
 cleanup()
 {
-	local rc=$? ns
+	local rc=$?
 	trap - EXIT INT TERM
 	if [ -n "$RELAYD_PID" ] && kill -0 "$RELAYD_PID" 2>/dev/null; then
 		kill -TERM "$RELAYD_PID" 2>/dev/null
 		for _ in $(seq 300); do kill -0 "$RELAYD_PID" 2>/dev/null || break; sleep 0.1; done
 		kill -KILL "$RELAYD_PID" 2>/dev/null
 	fi
-	for ns in "$NODE" "$RELAY" "$WAN"; do ip netns del "$ns" 2>/dev/null; done
+	printf 'netns del %s\n' "$NODE" "$RELAY" "$WAN" | ip -force -batch - 2>/dev/null
 	[ "$FAILED" -eq 0 ] || { echo "--- relayd.log"; cat "$TMP/relayd.log" 2>/dev/null; }
 	rm -rf "$TMP" "/var/run/dpdk/$RUN" "/run/relayd/$RUN.sock"
 	exit $rc
@@ -46,23 +46,26 @@ cleanup()
 # The three namespaces; offloads off, so frames are what a NIC would see.
 make_net()
 {
-	local ns dev
-	for ns in "$NODE" "$RELAY" "$WAN"; do
-		ip netns add "$ns" && ip -n "$ns" link set lo up || return 1
-	done
-	ip link add name p0 netns "$NODE" type veth peer name priv0 netns "$RELAY" || return 1
-	ip link add name g0 netns "$WAN" type veth peer name glob0 netns "$RELAY" || return 1
-	ip -n "$NODE" link set p0 mtu 9000 up
-	ip -n "$RELAY" link set priv0 mtu 9000 up
-	ip -n "$WAN" link set g0 up
-	ip -n "$RELAY" link set glob0 up
-	ip -n "$NODE" addr add 10.0.0.10/24 dev p0
-	ip -n "$WAN" addr add 198.51.100.9/24 dev g0
-	for dev in "$NODE p0" "$RELAY priv0" "$WAN g0" "$RELAY glob0"; do
-		# shellcheck disable=SC2086
-		set -- $dev
-		ip netns exec "$1" ethtool -K "$2" tx off rx off tso off gso off gro off >/dev/null 2>&1
-	done
+	ip -batch - <<-END && "$B/test/inside" --settle <<-END2 || return 1
+		netns add $NODE
+		netns add $RELAY
+		netns add $WAN
+		link add p0 mtu 9000 netns $NODE type veth peer name priv0 mtu 9000 netns $RELAY
+		link add g0 netns $WAN type veth peer name glob0 netns $RELAY
+	END
+		in $NODE
+		plain p0
+		in $RELAY
+		plain priv0
+		plain glob0
+		in $WAN
+		plain g0
+	END2
+	printf 'link set %s up\n' lo priv0 glob0 | ip -n "$RELAY" -batch - &&
+		printf '%s\n' 'link set lo up' 'link set p0 up' 'addr add 10.0.0.10/24 dev p0' |
+		ip -n "$NODE" -batch - &&
+		printf '%s\n' 'link set lo up' 'link set g0 up' 'addr add 198.51.100.9/24 dev g0' |
+		ip -n "$WAN" -batch -
 }
 
 # The example configuration with this run's names.

@@ -19,10 +19,9 @@ export CLUSTERS="a b" NODES=2 PPN=1
 eval "$(declare -f _tb_ns | sed '1s/_tb_ns/_plain_ns/')"
 _tb_ns()
 {
-	_plain_ns "$@" || return
+	_plain_ns "$@"
 	case $1 in
-	[ab][0-9]) ip -n "$TB_ID-$1" link add docker0 type bridge &&
-		ip -n "$TB_ID-$1" addr add 172.17.0.1/16 dev docker0 && ip -n "$TB_ID-$1" link set docker0 up ;;
+	[ab][0-9]) _tb_bridge "$1" docker0 1500 && _tb_address "$1" docker0 172.17.0.1/16 ;;
 	esac
 }
 both() { local n; for n in a0 a1; do ip -n "$TB_ID-$n" "$@" || return; done; } # IP-WORDS...

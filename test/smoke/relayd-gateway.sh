@@ -42,7 +42,7 @@ quick_acks() {
 
 # One relay, one foreign client behind it (0), one with global addresses (1).
 place() {
-	testbed_up && gc_up gc0 && more_addresses a0 &&
+	testbed_plan && gc_plan gc0 && more_addresses a0 && testbed_build &&
 		testbed_wanem "$B/bin/wanem" --delay-ms 2 || { verdict testbed "not built"; exit 1; }
 }
 server() { # NAME PORT
@@ -239,11 +239,12 @@ own_interfaces() {
 	local n
 	_tb_bridge wan mgmt 1500
 	for n in afe0:1 a0:10 gc0:40; do
-		_tb_link "${n%:*}" mgmt0 wan "m${n%:*}" 1500 && _tb_port wan mgmt "m${n%:*}" &&
-			ip -n "$TB_ID-${n%:*}" addr add "192.0.2.${n#*:}/24" dev mgmt0 ||
-			{ verdict "management network" "not built"; exit 1; }
+		_tb_link "${n%:*}" mgmt0 wan "m${n%:*}" 1500
+		_tb_port wan mgmt "m${n%:*}"
+		_tb_address "${n%:*}" mgmt0 "192.0.2.${n#*:}/24"
 	done
-	ip -n "$TB_ID-afe0" addr add 192.0.2.2/24 dev mgmt0
+	_tb_address afe0 mgmt0 192.0.2.2/24
+	testbed_build || { verdict "management network" "not built"; exit 1; }
 	testbed_gates() { echo 192.0.2.1; }
 	place_address() { case $1 in gc0) echo 192.0.2.40 ;; *) echo 192.0.2.10 ;; esac; }
 	TB_GATE_GLOBAL=192.0.2.2

@@ -100,7 +100,7 @@ side_by_side() {
 	local victim before s p fe
 	TB_IMPI_PORTS=2
 	place afe0 bfe0
-	more_addresses b0
+	more_addresses b0 && testbed_build || give_up testbed "no more addresses"
 	server 0 && server 1 || give_up impi-server "does not start"
 
 	# Job 0 is libmpi's, job 1 foreign; both well.

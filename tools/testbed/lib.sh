@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # Two clusters or more out of network namespaces on one machine.  Source it (bash, root):
 #
+#	B=build/gcc           # what `make all` has built
 #	. tools/testbed/lib.sh
 #	testbed_up            # knobs below, as variables
 #	testbed_exec a0 ping -c1 10.0.0.2
@@ -33,12 +34,19 @@
 # in IPV4_ONLY do not.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
+#
+# To start a process costs more than what it does here, and a testbed has dozens of devices.  So
+# _tb_ns, _tb_link and their like only write down what there is to be.  testbed_build makes it: one
+# `ip -batch` for all namespaces and links, one process for all settings, then one `ip -batch` within
+# each namespace.  testbed_up is testbed_plan and testbed_build; who wants more plans it in between, or
+# plans it later and builds again.
 
 TB_UP=0
 : "${CLUSTERS:=a b}"
 TB_SUB_WAN=198.51.100
 TB_SUB_IN=10.0.0
 TB_SRV=$TB_SUB_WAN.2
+TB_CPUS=$(nproc)
 
 testbed_say() { printf '%s\n' "$*" >&2; }
 testbed_die() {
@@ -56,20 +64,20 @@ testbed_nap() { # SECONDS
 # second counts as the share of it that a task gets while more want to run than there are
 # processors, and a third of that: limits are for what hangs, not for who is slow.
 testbed_wait() {
-	local limit=$1 what=$2 counted=0 then=${EPOCHREALTIME/[.,]/} now running cpus
+	local limit=$1 what=$2 counted=0 then=${EPOCHREALTIME/[.,]/} now running pause=0.05
 	shift 2
 	until "$@" >/dev/null 2>&1; do
-		[ -n "${cpus:-}" ] || cpus=$(nproc)
 		now=${EPOCHREALTIME/[.,]/}
 		read -r _ _ _ running _ </proc/loadavg
 		running=${running%%/*}
-		counted=$((counted + (now - then) * cpus / (running > cpus ? running : cpus)))
+		counted=$((counted + (now - then) * TB_CPUS / (running > TB_CPUS ? running : TB_CPUS)))
 		then=$now
 		if ((counted > limit * 3000000)); then
 			testbed_die "waited $limit s for: $what"
 			return 1
 		fi
-		testbed_nap 0.05
+		testbed_nap $pause
+		((counted < 1000000)) || pause=0.1 # what takes long may be seen late
 	done
 }
 
@@ -96,7 +104,11 @@ _tb_relays() { # CLUSTER: how many
 	echo "${!own:-$RELAYS}"
 }
 
-_tb_index() { echo $(($(printf '%d' "'${1:0:1}") - 97)); } # of a cluster, by a name in it
+_tb_index() { # of a cluster, by a name in it
+	local letter
+	printf -v letter %d "'${1:0:1}"
+	echo $((letter - 97))
+}
 _tb_clusters() { set -- $CLUSTERS; echo $#; }
 
 testbed_global_addr() { # of a front end
@@ -107,56 +119,81 @@ testbed_global_addr() { # of a front end
 	esac
 }
 
-_tb_sysctls='for f in all default; do
-	echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6
-	# Front ends: what the kernel sees of a leg that relayd drives is not for the
-	# kernel (its route back goes elsewhere), neither packets nor ARP requests.
-	echo 1 >/proc/sys/net/ipv4/conf/$f/rp_filter
-	echo 1 >/proc/sys/net/ipv4/conf/$f/arp_ignore
-done 2>/dev/null
-for f in /proc/sys/net/bridge/bridge-nf-call-*; do # a switch is no firewall
-	[ -e "$f" ] && echo 0 >"$f"
-done 2>/dev/null; :'
+# The kernel's settings in nodes.  Front ends: what it sees of a leg that relayd drives is not for the
+# kernel (its route back goes elsewhere), neither packets nor ARP requests.  A switch is no firewall.
+_tb_sysctls='set net/ipv6/conf/all/disable_ipv6 1
+set net/ipv6/conf/default/disable_ipv6 1
+set net/ipv4/conf/all/rp_filter 1
+set net/ipv4/conf/default/rp_filter 1
+set net/ipv4/conf/all/arp_ignore 1
+set net/ipv4/conf/default/arp_ignore 1
+set net/bridge/bridge-nf-call-iptables 0
+set net/bridge/bridge-nf-call-ip6tables 0
+set net/bridge/bridge-nf-call-arptables 0'
 
-_tb_ns() { # NODE [SYSCTLS]
-	ip netns add "$TB_ID-$1" || return
+# The plan: lines of `ip -batch` for namespaces and links, of `inside --settle` (inside.c), and of
+# `ip -batch` within each node.
+_tb_links='' _tb_settings=''
+declare -A _tb_within
+
+_tb_ns() { # NODE [bare]: bare: the kernel's settings stay as they are
 	echo "$1" >>"$TB_DIR/nodes"
-	ip netns exec "$TB_ID-$1" sh -c "${2-$_tb_sysctls}"
-	ip -n "$TB_ID-$1" link set lo up
+	_tb_links+="netns add $TB_ID-$1"$'\n'
+	[ "${2:-}" = bare ] || _tb_settle "$1" "$_tb_sysctls"
+	_tb_ip "$1" link set lo up
 }
+
+_tb_settle() { _tb_settings+="in $TB_ID-$1"$'\n'"$2"$'\n'; } # NODE LINES
+_tb_ip() { _tb_within[$1]+="${*:2}"$'\n'; }                   # NODE WORDS OF ip...
 
 # _tb_link NODE IF NODE IF MTU: a veth pair, up, offloads off.
 _tb_link() {
-	ip -n "$TB_ID-$1" link add "$2" mtu "$5" type veth peer name "$4" mtu "$5" netns "$TB_ID-$3" &&
-		_tb_dev "$1" "$2" && _tb_dev "$3" "$4"
-}
-
-_tb_dev() {
-	ip netns exec "$TB_ID-$1" ethtool -K "$2" tx off rx off tso off gso off gro off >/dev/null 2>&1
-	ip -n "$TB_ID-$1" link set "$2" up
+	_tb_links+="link add $2 mtu $5 netns $TB_ID-$1 type veth peer name $4 mtu $5 netns $TB_ID-$3"$'\n'
+	_tb_settle "$1" "plain $2"
+	_tb_settle "$3" "plain $4"
+	_tb_ip "$1" link set "$2" up
+	_tb_ip "$3" link set "$4" up
 }
 
 _tb_bridge() { # NODE BRIDGE MTU
-	ip -n "$TB_ID-$1" link add "$2" mtu "$3" type bridge mcast_snooping 0 &&
-		ip -n "$TB_ID-$1" link set "$2" up
+	_tb_links+="link add $2 mtu $3 netns $TB_ID-$1 type bridge mcast_snooping 0"$'\n'
+	_tb_ip "$1" link set "$2" up
 }
 
-_tb_port() { ip -n "$TB_ID-$1" link set "$3" master "$2"; } # NODE BRIDGE IF
+_tb_port() { _tb_ip "$1" link set "$3" master "$2"; }            # NODE BRIDGE IF
+_tb_address() { _tb_ip "$1" addr add "$3" dev "$2" "${@:4}"; } # NODE IF ADDRESS/LENGTH WORDS...
+
+# testbed_build: makes what was planned since the last time.
+testbed_build() {
+	local node ok=1
+	ip -batch - <<<"$_tb_links" && "$TB_INSIDE" --settle <<<"$_tb_settings" || ok=0
+	for node in "${!_tb_within[@]}"; do
+		[ $ok = 0 ] || ip -n "$TB_ID-$node" -batch - <<<"${_tb_within[$node]}" || ok=0
+	done
+	_tb_links='' _tb_settings='' _tb_within=()
+	[ $ok = 1 ] ||
+		testbed_die "could not build the namespaces (see above); this kernel needs veth and bridge"
+}
 
 _tb_cluster() {
-	local c=$1 wan=$2 i n
-	_tb_ns "${c}sw" && _tb_bridge "${c}sw" br0 "$MTU_IN" || return
+	local c=$1 wan=$2 i n relays
+	relays=$(_tb_relays "$c")
+	_tb_ns "${c}sw"
+	_tb_bridge "${c}sw" br0 "$MTU_IN"
 	for ((i = 0; i < NODES; i++)); do
 		n=$c$i
-		_tb_ns "$n" && _tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN" &&
-			_tb_port "${c}sw" br0 "p$i" &&
-			ip -n "$TB_ID-$n" addr add "$(testbed_addr "$n")/24" dev eth0 || return
+		_tb_ns "$n"
+		_tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN"
+		_tb_port "${c}sw" br0 "p$i"
+		_tb_address "$n" eth0 "$(testbed_addr "$n")/24"
 	done
-	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
+	for ((i = 0; i < relays; i++)); do
 		n=${c}fe$i
-		_tb_ns "$n" && _tb_link "$n" priv0 "${c}sw" "f$i" "$MTU_IN" &&
-			_tb_port "${c}sw" br0 "f$i" &&
-			_tb_link "$n" glob0 wan "${c}fe$i" "$MTU_WAN" && _tb_port wan "$wan" "${c}fe$i" || return
+		_tb_ns "$n"
+		_tb_link "$n" priv0 "${c}sw" "f$i" "$MTU_IN"
+		_tb_port "${c}sw" br0 "f$i"
+		_tb_link "$n" glob0 wan "$n" "$MTU_WAN"
+		_tb_port wan "$wan" "$n"
 	done
 }
 
@@ -164,20 +201,20 @@ _tb_cluster() {
 # the rsh agent runs it too.
 _tb_write_tools() {
 	cat >"$TB_DIR/in" <<EOF
-#!/bin/bash
+#!/bin/sh
 # in NODE COMMAND...
-n=\$1
+n=$TB_ID-\$1
 shift
-export TMPDIR=$TB_DIR/tmp HOSTNAME=$TB_ID-\$n
-exec ip netns exec $TB_ID-\$n unshare --uts sh -c 'hostname "\$0" && exec "\$@"' $TB_ID-\$n "\$@"
+export TMPDIR=$TB_DIR/tmp HOSTNAME=\$n
+exec $TB_INSIDE "\$n" "\$@"
 EOF
 	local c
 	for c in $CLUSTERS; do
 		cat >"$TB_DIR/rsh-$c" <<EOF
-#!/bin/bash
+#!/bin/sh
 # Open MPI's plm_rsh_agent inside cluster $c: rsh-$c HOST COMMAND..., where HOST is an
 # address or a name of a node of this cluster.
-while [[ \$1 == -* ]]; do shift; done
+while [ "\${1#-}" != "\$1" ]; do shift; done
 h=\$1
 shift
 case \$h in
@@ -202,8 +239,7 @@ testbed_mpi_env() {
 	for ((i = 0; i < NODES; i++)); do
 		echo "$TB_ID-$1$i slots=$PPN"
 	done >"$hosts"
-	cat <<EOF
-OMPI_ALLOW_RUN_AS_ROOT=1
+	echo "OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMPI_MCA_plm=rsh
 OMPI_MCA_plm_rsh_agent=$TB_DIR/rsh-$1
@@ -214,8 +250,7 @@ OMPI_MCA_orte_tmpdir_base=$TB_DIR/tmp
 OMPI_MCA_hwloc_base_binding_policy=none
 OMPI_MCA_rmaps_base_oversubscribe=1
 OMPI_MCA_orte_abort_on_non_zero_status=1
-PMIX_MCA_ptl_tcp_if_include=lo
-EOF
+PMIX_MCA_ptl_tcp_if_include=lo"
 }
 
 # testbed_job_local B NAME RANKS PROGRAM...: in cluster A alone, no relay; in the
@@ -233,15 +268,16 @@ _tb_auth() {
 	local key=$TB_DIR/conf/impi-key
 	[ "${TB_AUTH:-none}" = key ] || { echo IMPI_AUTH_NONE=1; return; }
 	[ -e "$key" ] || (umask 077; mkdir -p "$TB_DIR/conf"; od -An -tu8 -N8 /dev/urandom | tr -d ' ' >"$key")
-	echo "IMPI_AUTH_KEY=$(cat "$key")"
+	echo "IMPI_AUTH_KEY=$(<"$key")"
 }
 
 # testbed_job B NAME PROGRAM...: one MPI job over all clusters, NODES x PPN ranks in
 # each, as spawned NAME-a, NAME-b, ...
 testbed_job() {
-	local b=$1 name=$2 c env
+	local b=$1 name=$2 c env last_first=''
 	shift 2
-	for c in $(printf '%s\n' $CLUSTERS | tac); do
+	for c in $CLUSTERS; do last_first="$c $last_first"; done
+	for c in $last_first; do
 		mapfile -t env < <(testbed_mpi_env "$c")
 		testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
 			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
@@ -257,8 +293,14 @@ testbed_server() {
 }
 
 _tb_begin() {
-	[ "$(id -u)" = 0 ] || {
+	[ "$EUID" = 0 ] || {
 		testbed_die "network namespaces need root: run it with sudo"
+		return 1
+	}
+	TB_INSIDE=${B:-build/gcc}/test/inside
+	[[ $TB_INSIDE = /* ]] || TB_INSIDE=$PWD/$TB_INSIDE
+	[ -x "$TB_INSIDE" ] || {
+		testbed_die "$TB_INSIDE is not there: run 'make all'"
 		return 1
 	}
 	TB_ID=rd$$
@@ -279,7 +321,9 @@ _tb_begin() {
 	_tb_write_tools
 }
 
-testbed_up() {
+testbed_up() { testbed_plan && testbed_build; }
+
+testbed_plan() {
 	local c wan=(wanA wanB)
 	: "${NODES:=2}" "${RELAYS:=1}" "${PPN:=1}" "${MTU_WAN:=1500}" "${PMD:=af_packet}" "${IDLE:=sleep}"
 	if [ "$PMD" = af_xdp ]; then : "${MTU_IN:=1500}"; else : "${MTU_IN:=9000}"; fi
@@ -288,25 +332,27 @@ testbed_up() {
 		return 1
 	}
 	_tb_begin || return
-	_tb_ns wan && _tb_bridge wan wanA "$MTU_WAN" && _tb_bridge wan wanB "$MTU_WAN" &&
-		for c in $CLUSTERS; do
-			_tb_cluster "$c" "${wan[$(_tb_index "$c") % 2]}" || break
-		done && [ -e "/var/run/netns/$TB_ID-${c}fe0" ] &&
-		_tb_link wan wemA wan wemAp "$MTU_WAN" && _tb_port wan wanA wemAp &&
-		_tb_link wan wemB wan wemBp "$MTU_WAN" && _tb_port wan wanB wemBp &&
-		_tb_ns srv && _tb_link srv eth0 wan srv "$MTU_WAN" && _tb_port wan wanA srv &&
-		ip -n "$TB_ID-srv" addr add $TB_SRV/24 dev eth0 && _tb_server_six || {
-		testbed_die "could not build the namespaces (see above); this kernel needs veth and bridge"
-		return 1
-	}
+	_tb_ns wan
+	_tb_bridge wan wanA "$MTU_WAN"
+	_tb_bridge wan wanB "$MTU_WAN"
+	for c in $CLUSTERS; do _tb_cluster "$c" "${wan[$(_tb_index "$c") % 2]}"; done
+	_tb_link wan wemA wan wemAp "$MTU_WAN"
+	_tb_port wan wanA wemAp
+	_tb_link wan wemB wan wemBp "$MTU_WAN"
+	_tb_port wan wanB wemBp
+	_tb_ns srv
+	_tb_link srv eth0 wan srv "$MTU_WAN"
+	_tb_port wan wanA srv
+	_tb_address srv eth0 $TB_SRV/24
+	_tb_server_six
 }
 
 # The server is reached by IPv6, too.
 TB_SRV_SIX=fd00:57a6::2
 _tb_server_six() {
 	[ -n "${IPV6:-}" ] || return 0
-	ip netns exec "$TB_ID-srv" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6' &&
-		ip -n "$TB_ID-srv" addr add $TB_SRV_SIX/64 dev eth0 nodad
+	_tb_settle srv 'set net/ipv6/conf/eth0/disable_ipv6 0'
+	_tb_address srv eth0 $TB_SRV_SIX/64 nodad
 }
 
 # testbed_pair MTU: instead of testbed_up, two nodes l (192.0.2.1) and r (192.0.2.2), one veth
@@ -316,12 +362,12 @@ testbed_pair() {
 	_tb_begin && testbed_pair_more "$1" ''
 }
 testbed_pair_more() {
-	_tb_ns "l$2" : && _tb_ns "r$2" : && _tb_link "l$2" eth0 "r$2" eth0 "$1" &&
-		ip -n "$TB_ID-l$2" addr add 192.0.2.1/24 dev eth0 &&
-		ip -n "$TB_ID-r$2" addr add 192.0.2.2/24 dev eth0 || {
-		testbed_die "could not build the namespaces (see above); this kernel needs veth"
-		return 1
-	}
+	_tb_ns "l$2" bare
+	_tb_ns "r$2" bare
+	_tb_link "l$2" eth0 "r$2" eth0 "$1"
+	_tb_address "l$2" eth0 192.0.2.1/24
+	_tb_address "r$2" eth0 192.0.2.2/24
+	testbed_build
 }
 
 # testbed_cable FRONTEND wan|lan up|down: the switch's end of it, so both ends have no carrier.
@@ -340,16 +386,18 @@ testbed_switch() {
 	shift 2
 	(($(_tb_index "$1") % 2 == 0)) || bridge=wanB
 	[ "$side" = wan ] || node=${1:0:1}sw bridge=br0 mtu=$MTU_IN
-	_tb_bridge "$node" "$name" "$mtu" &&
-		_tb_link "$node" "$name-up" "$node" "$name-dn" "$mtu" &&
-		_tb_port "$node" "$name" "$name-up" && _tb_port "$node" "$bridge" "$name-dn" || return
+	_tb_bridge "$node" "$name" "$mtu"
+	_tb_link "$node" "$name-up" "$node" "$name-dn" "$mtu"
+	_tb_port "$node" "$name" "$name-up"
+	_tb_port "$node" "$bridge" "$name-dn"
 	echo "$node" >"$TB_DIR/switch-$name"
 	for fe in "$@"; do
 		port=$fe
 		[ "$side" = wan ] || port=f${fe#?fe}
-		_tb_port "$node" "$name" "$port" || return
+		_tb_port "$node" "$name" "$port"
 		echo "$port" >>"$TB_DIR/switch-$name"
 	done
+	testbed_build
 }
 
 # testbed_power SWITCH off|hung|on: nothing goes through it; off: and its cables have no carrier.
@@ -395,13 +443,13 @@ testbed_exec() { "$TB_DIR/in" "$@"; }
 # The kernel gives a number of a process that is gone to another one, of somebody else's, within
 # minutes where many start.  So each is known by its number and the time of its start.
 declare -A TB_STARTED
-_tb_start_of() { # PID: sets TB_START, "" for none
+_tb_start_of() { # PID: sets TB_START, "" for none, and TB_POLICY, by which it is scheduled
 	local s
-	TB_START=
+	TB_START='' TB_POLICY=0
 	read -r s 2>/dev/null <"/proc/$1/stat" || return
 	# shellcheck disable=SC2086
 	set -- ${s##*) }
-	TB_START=${20}
+	TB_START=${20} TB_POLICY=${39}
 }
 
 # Is that process there, and the one that was started?  What was started elsewhere is not known.
@@ -433,7 +481,7 @@ testbed_alive() { # LOGNAME; asked often, so without another process
 # testbed_stop LOGNAME [SECONDS]: SIGTERM, wait, SIGKILL; the exit status of the program.
 testbed_stop() {
 	local pid i
-	pid=$(cat "$TB_DIR/pid-$1") || return
+	read -r pid <"$TB_DIR/pid-$1" || return
 	! _tb_is_ours "$pid" || kill -TERM "$pid" 2>/dev/null
 	for ((i = ${2:-10} * 60; i > 0; i--)); do
 		_tb_is_ours "$pid" || break
@@ -477,8 +525,8 @@ testbed_relayd() {
 	shift
 	for fe in "$@"; do _tb_relayd "$b" "$fe"; done
 	for fe in "$@"; do
-		testbed_wait 60 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
-		if ! testbed_alive "relayd-$fe" || ! _tb_relayd_up "$b" "$fe" >/dev/null 2>&1; then
+		if ! testbed_wait 60 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe" ||
+			! testbed_alive "relayd-$fe"; then
 			testbed_die "relayd on $fe did not start:"
 			tail -n 8 "$TB_LOG/relayd-$fe.log" >&2
 			return 1
@@ -532,7 +580,7 @@ _tb_identity() {
 }
 
 _tb_relayd() {
-	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
+	local b=$1 fe=$2 c=${2:0:1} i of relays='' gate gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
 	local more=${TB_RELAY_CONF:-}
 	six=$(_tb_six "$fe")
 	[ -z "$six" ] || { own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\"" server=[$TB_SRV_SIX]:7810; }
@@ -545,9 +593,11 @@ _tb_relayd() {
 	esac
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
 	[ -z "${TB_DEVICE_PRIVATE:-}" ] || device="\"device\": \"$TB_DEVICE_PRIVATE\""
-	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
+	of=$(_tb_relays "$c")
+	for ((i = 0; i < of; i++)); do
 		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
-		gates=$(testbed_gates "${c}fe$i" | sed 's/.*/"&"/' | paste -sd,)
+		gates=''
+		for gate in $(testbed_gates "${c}fe$i"); do gates+="${gates:+,}\"$gate\""; done
 		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\", \"gates\": [ $gates ]${TB_GATE_GLOBAL:+, \"gate_global\": \"$TB_GATE_GLOBAL\"} }"
 	done
 	# One key for all relays of the run, as a site's operators would share one.
@@ -568,7 +618,7 @@ _tb_relayd() {
 		"server": "${TB_SERVER_AT:-$server}", "auth": "${TB_AUTH:-none}",
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },
-	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
+	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$((TB_CPUS - 1)))}", "file_prefix": "$TB_ID-$fe",
 		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
 	"idle": "$IDLE",${more:+
 	$more,}
@@ -580,15 +630,16 @@ EOF
 }
 
 _tb_relayd_up() {
-	"$1/bin/relayctl" -s "$TB_ID-$2" status || ! testbed_alive "relayd-$2"
+	{ [ -S "/run/relayd/$TB_ID-$2.sock" ] && "$1/bin/relayctl" -s "$TB_ID-$2" status; } ||
+		! testbed_alive "relayd-$2"
 }
 
 # What is ours and still there; nothing if testbed_down did its work.
 testbed_leftovers() {
 	local n
-	while read -r n; do
-		[ ! -e "/var/run/netns/$TB_ID-$n" ] || echo "namespace $TB_ID-$n"
-	done < <(ip netns list | awk '{print $1}' | sed -n "s/^$TB_ID-//p")
+	for n in /var/run/netns/"$TB_ID"-*; do
+		[ ! -e "$n" ] || echo "namespace ${n##*/}"
+	done
 	[ ! -e "$TB_DIR" ] || [ -n "${TB_KEEP:-}" ] || echo "directory $TB_DIR"
 	for n in /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*; do
 		[ ! -e "$n" ] || echo "file $n"
@@ -606,10 +657,8 @@ _tb_kill_groups() { # SIGNAL, to everything that testbed_spawn started
 }
 
 _tb_kill_rest() { # SIGNAL, to whatever else lives in our namespaces
-	local p n
-	while read -r n; do
-		for p in $(ip netns pids "$TB_ID-$n" 2>/dev/null); do kill "-$1" "$p" 2>/dev/null; done
-	done <"$TB_DIR/nodes"
+	local p
+	for p in $(_tb_inhabitants); do kill "-$1" "$p" 2>/dev/null; done
 }
 
 _tb_wait_nobody() {
@@ -622,29 +671,48 @@ _tb_wait_nobody() {
 }
 
 _tb_nobody() {
-	local n
-	while read -r n; do
-		[ -z "$(ip netns pids "$TB_ID-$n" 2>/dev/null)" ] || return 1
-	done <"$TB_DIR/nodes"
+	local p start
+	while read -r p start; do # those we know are asked first, for that is cheaper
+		[ -e "/proc/$p/ns/net" ] || continue
+		_tb_start_of "$p"
+		[ "$TB_START" != "$start" ] || return 1
+	done <"$TB_DIR/pids"
+	[ -z "$(_tb_inhabitants)" ]
+}
+
+# The processes in our namespaces, as /proc has them: `ip netns pids` would be a process for each.
+_tb_inhabitants() {
+	local p n
+	for p in /proc/[0-9]*; do
+		[ ! "$p/ns/net" -ef /proc/self/ns/net ] || continue # one of most
+		while read -r n; do
+			[ ! "$p/ns/net" -ef "/var/run/netns/$TB_ID-$n" ] || echo "${p#/proc/}"
+		done <"$TB_DIR/nodes"
+	done
 }
 
 # Idempotent; also takes down what a failed testbed_up built.
 testbed_down() {
-	local n
+	local p start n doomed=''
 	[ "$TB_UP" = 1 ] || return 0
 	TB_UP=0
 	# Who goes first must not when it ends: a leg's setting that is written back spins until the kernel's
 	# lock for networks is free, and whoever holds that may be waiting for this very processor.
-	while read -r n _; do ! _tb_is_ours "$n" || chrt --all-tasks --other -p 0 "$n"; done <"$TB_DIR/pids" >/dev/null 2>&1
+	while read -r p start; do
+		_tb_start_of "$p"
+		[ "$TB_START" != "$start" ] || [ "$TB_POLICY" = 0 ] || chrt --all-tasks --other -p 0 "$p"
+	done <"$TB_DIR/pids" >/dev/null 2>&1
 	# Launchers end their own daemons; a second signal on the way out crashes some.
 	_tb_kill_groups TERM
 	_tb_wait_nobody 4 || { _tb_kill_rest TERM && _tb_wait_nobody 1; } || {
 		_tb_kill_groups KILL
 		_tb_kill_rest KILL
 	}
-	while read -r n; do ip netns del "$TB_ID-$n" 2>/dev/null; done <"$TB_DIR/nodes"
-	rm -rf /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*
-	[ -n "${TB_KEEP:-}" ] || rm -rf "$TB_DIR"
+	while read -r n; do doomed+="netns del $TB_ID-$n"$'\n'; done <"$TB_DIR/nodes"
+	ip -force -batch - <<<"$doomed" 2>/dev/null
+	set -- /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*
+	[ -n "${TB_KEEP:-}" ] || set -- "$@" "$TB_DIR"
+	rm -rf "$@"
 	{ wait; } 2>/dev/null
 	return 0
 }

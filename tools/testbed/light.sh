@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# Light between the front ends of a testbed.  Source it behind lib.sh, between testbed_up and
-# testbed_relayd:
+# Light between the front ends of a testbed.  Source it behind lib.sh, between testbed_up (or
+# testbed_plan) and testbed_relayd:
 #
 #	. tools/testbed/light.sh
 #	testbed_light		# knobs below
@@ -114,29 +114,33 @@ testbed_switch_out() { # PORT...
 # The legs of one front end, from port $2 of the switch on.
 _tb_light_legs() { # FRONTEND FIRST
 	local j port
-	_tb_link "$1" mgmt0 ocs "mgmt${1:0:1}" 1500 && _tb_port ocs mg0 "mgmt${1:0:1}" &&
-		ip -n "$TB_ID-$1" addr add "192.0.2.$((10 + $(_tb_index "$1")))/24" dev mgmt0 || return
+	_tb_link "$1" mgmt0 ocs "mgmt${1:0:1}" 1500
+	_tb_port ocs mg0 "mgmt${1:0:1}"
+	_tb_address "$1" mgmt0 "192.0.2.$((10 + $(_tb_index "$1")))/24"
 	for ((j = 0; j < LIGHT_PORTS; j++)); do
 		port=${1:0:1}$j
-		_tb_link "$1" "light$j" ocs "$port" "$MTU_WAN" || return
-		[ "$LIGHT_RATE" = 0 ] || ip netns exec "$TB_ID-ocs" tc qdisc add dev "$port" root tbf \
-			rate "$LIGHT_RATE" burst 30000 limit 4000000 || return
+		_tb_link "$1" "light$j" ocs "$port" "$MTU_WAN"
+		[ "$LIGHT_RATE" = 0 ] ||
+			_tb_rates+="qdisc add dev $port root tbf rate $LIGHT_RATE burst 30000 limit 4000000"$'\n'
 		_tb_ports+=(-- add-port sw "$port" -- set interface "$port" "ofport_request=$(($2 + j + 1))")
 	done
 }
 
 testbed_light() {
-	local c _tb_ports=()
+	local c _tb_ports=() _tb_rates=''
 	: "${LIGHT_PORTS:=2}" "${LIGHT_RATE:=1gbit}" "${LIGHT_EXTRA_MS:=10}" "${LIGHT_MODE:=auto}" "${LIGHT_CONF:=}"
 	: "${LIGHT_PROTOCOL:=openflow}"
 	command -v ovs-vswitchd >/dev/null || {
 		testbed_die "Open vSwitch is not installed; run make deps"
 		return 1
 	}
-	_tb_ns ocs && _tb_bridge ocs mg0 1500 && ip -n "$TB_ID-ocs" addr add "$TB_OCS_AT/24" dev mg0 || return
+	_tb_ns ocs
+	_tb_bridge ocs mg0 1500
+	_tb_address ocs mg0 "$TB_OCS_AT/24"
 	for c in $CLUSTERS; do
-		_tb_light_legs "${c}fe0" $((LIGHT_PORTS * $(_tb_index "$c"))) || return
+		_tb_light_legs "${c}fe0" $((LIGHT_PORTS * $(_tb_index "$c")))
 	done
+	testbed_build && tc -n "$TB_ID-ocs" -batch - <<<"$_tb_rates" || return
 	_tb_ovs && _tb_vsctl "${_tb_ports[@]:1}" || {
 		testbed_die "Open vSwitch does not start:"
 		tail -n 5 "$TB_LOG"/ovs*.log >&2
@@ -186,7 +190,7 @@ testbed_light_conf() { # FRONTEND
 # (1), WAN_RATE (1e9).
 testbed_light_up() {
 	local b=$1 c
-	testbed_up && testbed_light &&
+	testbed_plan && testbed_light &&
 		testbed_wanem "$b/bin/wanem" --delay-ms "${WAN_DELAY_MS:-1}" --rate "${WAN_RATE:-1e9}" &&
 		testbed_server "$b" || return
 	for c in $CLUSTERS; do testbed_relayd "$b" "${c}fe0" || return; done
