@@ -3,12 +3,12 @@
  * packets of foreign hosts, good and spoilt, cut anywhere; blocks of lanes, good and
  * spoilt; sockets and processes that are full; time; ends.  After each the gateway's books
  * must be right.  An operation is a byte and what it takes of the rest. */
-#include "fuzz_pool.h"
+#include "../unit/block_pool.h"
 
 #define KIT_BUF	     (256u << 10)
 #define KIT_BLOCKS   1024
-#define LINK_TAKE(n) fuzz_take(n, false)
-#define LINK_GIVE(p) fuzz_give(p)
+#define LINK_TAKE(n) block_take(n)
+#define LINK_GIVE(p) block_give(p)
 #define LINK_WINDOW  256
 #include "../unit/gateway_kit.h"
 

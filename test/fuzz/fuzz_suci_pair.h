@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "fuzz_pool.h"
+#include "../unit/block_pool.h"
 #include "suci/lane.h"
 
 #define PAIR_WIRE_MAX  64
@@ -314,7 +314,7 @@ pair_host_init(struct pair *p, int side)
 		.ops = &pair_ops,
 		.user = h,
 	};
-	h->mem_ls = fuzz_take(suci_lanes_footprint(&lc.limits), false);
+	h->mem_ls = block_take(suci_lanes_footprint(&lc.limits));
 	h->ls = suci_lanes_new(h->mem_ls, &lc);
 	struct suci_config c = {
 		.limits = {.paths_max = 2,
@@ -352,7 +352,7 @@ pair_host_init(struct pair *p, int side)
 		if (pair_identities)
 			pair_identify(&c.seal);
 	}
-	h->mem_ep = fuzz_take(suci_footprint(&c.limits), false);
+	h->mem_ep = block_take(suci_footprint(&c.limits));
 	h->ep = suci_new(h->mem_ep, &c, p->now_ns);
 	MUST(h->ls && h->ep);
 	suci_lanes_bind(h->ls, h->ep);
@@ -452,7 +452,7 @@ pair_send(struct pair *p, int side, bool wait)
 static inline struct pair *
 pair_new(bool direct)
 {
-	struct pair *p = fuzz_take(sizeof *p, true);
+	struct pair *p = memset(block_take(sizeof *p), 0, sizeof *p);
 	p->now_ns = BASE_S_NS;
 	p->direct = direct;
 	p->trusting = true;
@@ -489,8 +489,8 @@ pair_crash(struct pair *p, int side)
 	suci_fini(h->ep, p->now_ns);
 	MUST(h->done == h->sent);
 	suci_lanes_fini(h->ls);
-	fuzz_give(h->mem_ep);
-	fuzz_give(h->mem_ls);
+	block_give(h->mem_ep);
+	block_give(h->mem_ls);
 	p->lives++;
 	h->up = h->lane_up = false;
 	pair_begin_anew(h);
@@ -507,11 +507,11 @@ pair_free(struct pair *p)
 		suci_fini(p->h[side].ep, p->now_ns);
 		MUST(p->h[side].done == p->h[side].sent); /* every block was answered for */
 		suci_lanes_fini(p->h[side].ls);
-		fuzz_give(p->h[side].mem_ep);
-		fuzz_give(p->h[side].mem_ls);
+		block_give(p->h[side].mem_ep);
+		block_give(p->h[side].mem_ls);
 	}
 	MUST(!p->holds);
-	fuzz_give(p);
+	block_give(p);
 }
 
 #endif

@@ -271,10 +271,7 @@ world_endpoint(struct world *w, int side)
 	struct suci_lanes_config lc = {.limits = w->limits, .ops = &lane_ops, .user = h};
 	size_t n = suci_lanes_footprint(&lc.limits);
 	assert_true(n > 0);
-	void *mem = aligned_alloc(64, n);
-	assert_non_null(mem);
-	memset(mem, 0x5a, n);
-	h->ls = suci_lanes_new(mem, &lc);
+	h->ls = suci_lanes_new(LINK_TAKE(n), &lc);
 	assert_non_null(h->ls);
 	struct suci_config c = link_config(side);
 	if (w->mtu)
@@ -340,9 +337,9 @@ static void
 world_free(struct world *w)
 {
 	for (int side = 0; side < 2; side++) {
-		free(suci_fini(w->l.ep[side], w->l.now_ns));
+		LINK_GIVE(suci_fini(w->l.ep[side], w->l.now_ns));
 		assert_int_equal(suci_lanes_pending(w->h[side].ls), 0);
-		free(suci_lanes_fini(w->h[side].ls));
+		LINK_GIVE(suci_lanes_fini(w->h[side].ls));
 		for (uint32_t i = 0; i < w->h[side].sent; i++) {
 			free(w->h[side].tx[i].data);
 			free(w->h[side].tx[i].ref);

@@ -206,7 +206,7 @@ world_free(struct world *w)
 {
 	for (int side = 0; side < 2; side++)
 		if (w->l.ep[side])
-			free(suci_fini(w->l.ep[side], w->l.now_ns));
+			LINK_GIVE(suci_fini(w->l.ep[side], w->l.now_ns));
 	link_drop_wire(&w->l);
 	for (uint32_t i = 0; i < w->ntapes; i++)
 		free(w->tape[i].bytes);

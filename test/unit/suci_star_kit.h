@@ -179,7 +179,7 @@ static inline void
 star_fini(struct star *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		free(suci_fini(s->end[i].ep, s->now_ns));
+		LINK_GIVE(suci_fini(s->end[i].ep, s->now_ns));
 	while (s->head) {
 		struct star_dgram *d = s->head;
 		s->head = d->next;

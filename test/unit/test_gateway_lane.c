@@ -408,8 +408,8 @@ test_too_many_pairs(void **state)
 	(void)state;
 	struct kit *k = kit_new(1 << 20);
 	k->conf.limits.lanes_max = 2;
-	free(gw_fini(k->g, 0));
-	k->g = gw_new(aligned_alloc(64, gw_footprint(&k->conf.limits)), &k->conf, k->l.now_ns);
+	LINK_GIVE(gw_fini(k->g, 0));
+	k->g = gw_new(LINK_TAKE(gw_footprint(&k->conf.limits)), &k->conf, k->l.now_ns);
 	k->l.ep[0] = gw_endpoint(k->g);
 	kit_up(k);
 	kit_core_up(k);

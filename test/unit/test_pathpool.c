@@ -267,7 +267,7 @@ free_net(void)
 	net.over = true;
 	for (uint32_t i = 0; i < net.n; i++) {
 		struct end *e = &net.end[i];
-		free(suci_fini(e->ep, net.now_ns));
+		LINK_GIVE(suci_fini(e->ep, net.now_ns));
 		free(e->pool);
 		free(e->peer);
 		free(e->use);

@@ -293,7 +293,7 @@ test_gone(void **state)
 {
 	(void)state;
 	struct net *n = net_new(2, 1);
-	free(suci_fini(n->s.end[0].ep, n->s.now_ns));
+	LINK_GIVE(suci_fini(n->s.end[0].ep, n->s.now_ns));
 	n->s.end[0].ep = NULL;
 	uint64_t bare = n->bare;
 	send_some(n, 1, 30, 1300, 0);

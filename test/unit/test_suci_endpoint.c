@@ -41,7 +41,7 @@ start(struct world *w, int side)
 static void
 stop(struct world *w, int side)
 {
-	free(suci_fini(w->p.l.ep[side], w->p.l.now_ns));
+	LINK_GIVE(suci_fini(w->p.l.ep[side], w->p.l.now_ns));
 	w->p.l.ep[side] = NULL;
 }
 

@@ -150,7 +150,7 @@ test_other_life(void **state)
 		assert_int_equal(kept_n, 2);
 		assert_false(t->s[0].up);
 
-		free(suci_fini(t->l.ep[1], t->l.now_ns));
+		LINK_GIVE(suci_fini(t->l.ep[1], t->l.now_ns));
 		link_drop_wire(&t->l);
 		t->s[1].up = false;
 		t->conf[1].incarnation++;

@@ -194,7 +194,7 @@ reset_oracle(void **state)
 		assert_int_equal(t->s[0].downs, 0);
 		assert_int_equal(t->s[0].acked, 4 * 140);
 		if (third)
-			free(suci_fini(oracles, t->l.now_ns));
+			LINK_GIVE(suci_fini(oracles, t->l.now_ns));
 		pair_free(t);
 	}
 }
@@ -229,7 +229,7 @@ reset_no_longer(void **state)
 static void
 pair_restart_peer(struct pair *t)
 {
-	free(suci_fini(t->l.ep[1], t->l.now_ns));
+	LINK_GIVE(suci_fini(t->l.ep[1], t->l.now_ns));
 	link_drop_wire(&t->l);
 	t->conf[1].incarnation += 1000;
 	t->conf[1].cookie_secret[5] ^= 9;

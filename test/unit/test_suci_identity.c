@@ -183,7 +183,7 @@ static void
 hear_again(struct world *w, uint64_t start_ns)
 {
 	uint32_t n = w->ntapes;
-	free(suci_fini(w->l.ep[0], w->l.now_ns));
+	LINK_GIVE(suci_fini(w->l.ep[0], w->l.now_ns));
 	link_drop_wire(&w->l);
 	memset(&w->s[0], 0, sizeof w->s[0]);
 	w->s[0].w = w;
@@ -226,7 +226,7 @@ forward_secrecy(void **state)
 			assert_int_equal(w->s[0].segments, with_source ? 5 : 0);
 			assert_int_equal(suci_counters(w->l.ep[0])->drop_seal > 0, !with_source);
 			/* The other end's clock is ahead of this. */
-			free(suci_fini(w->l.ep[0], w->l.now_ns));
+			LINK_GIVE(suci_fini(w->l.ep[0], w->l.now_ns));
 			w->l.ep[0] = NULL;
 			w->l.now_ns += BASE_S_NS;
 			world_free(w);

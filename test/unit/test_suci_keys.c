@@ -142,7 +142,7 @@ static void
 end_talk(void)
 {
 	for (int side = 0; side < 2; side++)
-		free(suci_fini(w.l.ep[side], w.l.now_ns));
+		LINK_GIVE(suci_fini(w.l.ep[side], w.l.now_ns));
 	link_drop_wire(&w.l);
 	assert_int_equal(w.l.held, 0);
 }

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "block_pool.h"
+
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/prng.h"
@@ -249,10 +251,10 @@ link_drop_wire(struct link *l)
 	}
 }
 
-/* Memory of an endpoint, of old contents; a fuzz target has its own way (fuzz_pool.h). */
+/* Memory of an endpoint, of old contents; a fuzz target leaves there what the last run left. */
 #ifndef LINK_TAKE
-#define LINK_TAKE(n) memset(aligned_alloc(64, ((n) + 63) & ~(size_t)63), 0xa5, n)
-#define LINK_GIVE(p) free(p)
+#define LINK_TAKE(n) memset(block_take(n), 0xa5, n)
+#define LINK_GIVE(p) block_give(p)
 #endif
 #ifndef LINK_WINDOW
 #define LINK_WINDOW 2048

@@ -211,7 +211,7 @@ static inline void
 pair_free(struct pair *t)
 {
 	for (int side = 0; side < 2; side++)
-		free(suci_fini(t->l.ep[side], t->l.now_ns));
+		LINK_GIVE(suci_fini(t->l.ep[side], t->l.now_ns));
 	link_drop_wire(&t->l);
 	free(t);
 }

@@ -59,7 +59,7 @@ static void
 end(struct world *w)
 {
 	for (int side = 0; side < 2; side++)
-		free(suci_fini(w->p.l.ep[side], w->p.l.now_ns));
+		LINK_GIVE(suci_fini(w->p.l.ep[side], w->p.l.now_ns));
 	for (uint32_t i = 0; i < w->p.s[0].next; i++)
 		assert_int_equal(w->p.s[0].released[i], 1);
 	link_drop_wire(&w->p.l);

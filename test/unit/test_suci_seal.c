@@ -386,7 +386,7 @@ old_incarnation(void **state)
 	(void)state;
 	struct world *w = recorded(31);
 	uint32_t n = w->ntapes;
-	free(suci_fini(w->l.ep[1], w->l.now_ns));
+	LINK_GIVE(suci_fini(w->l.ep[1], w->l.now_ns));
 	memset(&w->s[1], 0, sizeof w->s[1]);
 	w->s[1].w = w;
 	w->conf[1].incarnation += 1000;
