@@ -94,6 +94,7 @@ test_beyond_4_gib(void **state)
 	void *zeros =
 		mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(zeros != MAP_FAILED);
+	madvise(zeros, bytes, MADV_POPULATE_READ); /* or a page fault for each 4 KiB */
 	struct world *w = world_new(1, 20000);
 	w->fake = true;
 	w->mtu = 65000;
