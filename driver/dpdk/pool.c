@@ -138,13 +138,20 @@ rd_pool_in_use(const struct rte_mempool *mp)
 }
 
 uint32_t
-rd_pool_free(struct rte_mempool *mp)
+rd_pool_end(struct rte_mempool *mp)
 {
 	if (!mp)
 		return 0;
 	uint32_t left = rd_pool_in_use(mp), kept = take_forgiven(mp);
-	rte_mempool_free(mp);
 	return left > kept ? left - kept : 0;
+}
+
+uint32_t
+rd_pool_free(struct rte_mempool *mp)
+{
+	uint32_t left = rd_pool_end(mp);
+	rte_mempool_free(mp);
+	return left;
 }
 
 uint32_t

@@ -257,7 +257,8 @@ undo_pools(struct relay *r)
 	uint32_t size = 0, left = 0;
 	for (uint32_t i = 0; i < r->nworkers && r->pool[i]; i++) {
 		size += r->pool[i]->size;
-		left += rd_pool_free(r->pool[i]);
+		/* A file of hugepages may outlive us, so there zeros are wanted. */
+		left += r->conf->eal.hugepages ? rd_pool_free(r->pool[i]) : rd_pool_end(r->pool[i]);
 		r->pool[i] = NULL;
 	}
 	if (left) {

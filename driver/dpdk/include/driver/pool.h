@@ -46,6 +46,10 @@ uint32_t rd_pool_in_use(const struct rte_mempool *mp);
  * hold (RD_AF_XDP_SLOTS a queue) are not counted.  NULL is fine. */
 uint32_t rd_pool_free(struct rte_mempool *mp);
 
+/* The same without giving the memory back, for a process that ends: DPDK writes zeros over all that
+ * is freed. */
+uint32_t rd_pool_end(struct rte_mempool *mp);
+
 /* mem_mb for rd_eal_opts that fits pools of pool_bytes plus EAL's own needs. */
 uint32_t rd_pool_mem_mb(uint64_t pool_bytes);
 
