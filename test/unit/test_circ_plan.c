@@ -3,6 +3,7 @@
  * them is what the closed formulas of [OC] say. */
 #include "call.h"
 #include "model.h"
+#include "sanitized.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -122,11 +123,13 @@ test_event_log_is_the_formula(void **state)
 {
 	(void)state;
 	static const uint64_t n[] = {0, 1, 1000, 65536, 1 << 20};
+	uint32_t rows = 0;
 	for (uint32_t p = 2; p <= P_MAX; p++)
 		for (size_t i = 0; i < 4; i++)
 			for (size_t z = 0; z < sizeof n / sizeof n[0]; z++)
-				same_as_formula(i, p, n[z]);
-	assert_true(compared > 25000);
+				if (rows++ % SANITIZED_STRIDE == 0)
+					same_as_formula(i, p, n[z]);
+	assert_true(compared > 25000 / SANITIZED_STRIDE);
 	print_message("%u times compared\n", compared);
 }
 
@@ -136,6 +139,7 @@ test_pipelined_is_the_closed_form(void **state)
 {
 	(void)state;
 	static struct bench b;
+	uint32_t rows = 0;
 	for (uint32_t p = 2; p <= P_MAX; p += 3)
 		for (uint32_t k = 1; k <= K_MAX; k++)
 			for (uint64_t n = 1; n <= 1 << 22; n *= 16) {
@@ -145,6 +149,8 @@ test_pipelined_is_the_closed_form(void **state)
 						     .p = p};
 				struct obs_call c;
 				struct log l;
+				if (rows++ % SANITIZED_STRIDE)
+					continue;
 				assert_int_equal(obs_call_make(&c, &a, NULL), 0);
 				bench_init(&b, p, k);
 				play(&b, &c, CIRC_MODE_PIPELINED, &paper, &l);

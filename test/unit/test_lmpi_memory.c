@@ -5,6 +5,7 @@
 #include "boot.h"
 #include "cmocka_all.h"
 #include "mpi.h"
+#include "sanitized.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -19,18 +20,6 @@
 #define BASE_KB	   (20u << 10)
 #define PER_PEER_B 1024u
 #define GROWTH_B   4096u
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-	__has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* ---- a launcher */
 
