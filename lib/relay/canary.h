@@ -21,6 +21,7 @@
 	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
 	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
 	X(DOOR_NAMELESS, "who imports hears no label before the answer")            \
+	X(DOOR_EARLY, "a door's label is another's while something is on its way")  \
 	X(DOOR_GUESSES, "who guesses tokens of doors goes on at once")              \
 	X(SIBLING, "what one process of a job says passes for another, too")        \
 	X(GUESSES, "wrong tokens are looked at without end")                        \

@@ -383,24 +383,29 @@ abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struc
 }
 
 /* Over that path; what suci_path_send() says.  payload: the segment's, if its buffer may be
- * written: then it is sent as it lies there. */
+ * written: then it is sent as it lies there.  mark: COOKIE_DOOR(), or 0. */
 static inline __attribute__((always_inline)) int
 forward(struct relay_core *c, const struct recent *r, const struct suci_segment *seg,
-	uint8_t *payload, uint32_t out_path, uint32_t base)
+	uint8_t *payload, uint32_t out_path, uint32_t base, uint64_t mark)
 {
 	struct path *op = &c->path[out_path];
 	uint32_t dst = base + r->dst_rank, src = base + r->src_rank;
 	int err;
 	if (seg->data_len)
 		c->conf.ops->hold(c->conf.user, seg->cookie);
-	if (payload) {
+	if (payload && !mark) {
 		err = suci_path_forward(c->ep, out_path, seg, payload, dst, src, c->now_ns);
+	} else if (payload) {
+		struct suci_segment out = *seg;
+		out.cookie |= mark;
+		err = suci_path_forward(c->ep, out_path, &out, payload, dst, src, c->now_ns);
 	} else {
 		struct suci_segment out = *seg;
 		out.dst_label = dst;
 		out.src_label = src;
 		if (!seg->data_len)
-			out.cookie = COOKIE_NONE;
+			out.cookie = mark ? COOKIE_NONE >> (64 - COOKIE_BITS) : COOKIE_NONE;
+		out.cookie |= mark;
 		err = suci_path_send(c->ep, out_path, &out, c->now_ns);
 	}
 	if (err) {
@@ -472,7 +477,7 @@ send_on(struct relay_core *c, struct path *in, const struct suci_segment *seg, u
 			in->blocked = out_path;
 			return refuse(in, &c->n.refused_full);
 		}
-		int err = forward(c, r, seg, payload, out_path, base);
+		int err = forward(c, r, seg, payload, out_path, base, 0);
 		if (!err) {
 			in->rx_taken++;
 			return SUCI_TAKEN;
@@ -518,11 +523,14 @@ pass_door(struct relay_core *c, struct path *in, const struct suci_segment *seg)
 		return drop(in, &c->n.drop_malformed);
 	if (r->out == NONE)
 		return refuse(in, not_connected(c, (enum exit_kind)r->exit));
+	struct path *out = &c->path[r->out];
+	uint64_t mark = out->kind == RELAY_PATH_TRUNK ? COOKIE_DOOR(out->second) : 0;
 	if (seg->data_len)
 		payload =
 			c->conf.ops->writable(c->conf.user, seg->cookie, seg->data, seg->data_len);
-	int err = forward(c, r, seg, payload, r->out, 0);
+	int err = forward(c, r, seg, payload, r->out, 0, mark);
 	if (!err) {
+		out->way[out->second] += mark != 0;
 		in->rx_taken++;
 		return SUCI_TAKEN;
 	}
@@ -605,12 +613,32 @@ room(void *user, uint32_t path)
 	return suci_path_room(c->ep, c->path[path].blocked);
 }
 
+/* A segment of a door is not on its way any more.  The cookie as it was given. */
+static __attribute__((noinline)) uint64_t
+take_mark(struct relay_core *c, struct path *p, uint64_t cookie)
+{
+	bool second = (cookie & COOKIE_DOOR(true)) != 0;
+	cookie &= COOKIE_NONE >> (64 - COOKIE_BITS);
+	BASE_ASSERT(p->way[second] > 0);
+	if (!--p->way[second] && second != p->second && c->doors.ndying)
+		wake_at(c, c->now_ns); /* places may be free */
+	return cookie == COOKIE_NONE >> (64 - COOKIE_BITS) ? COOKIE_NONE : cookie;
+}
+
+static bool
+is_marked(uint64_t cookie)
+{
+	return cookie >> COOKIE_BITS && cookie != COOKIE_NONE;
+}
+
 static void
 released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
 {
 	struct relay_core *c = user;
 	see_time(c, now_ns);
 	BASE_ASSERT(c->held > 0);
+	if (__builtin_expect(is_marked(cookie), 0))
+		cookie = take_mark(c, &c->path[path], cookie);
 	if (c->kept && fate == SUCI_FATE_ABANDONED) {
 		c->kept = false; /* still held, as a stray */
 		c->path[path].tx_abandoned++;
@@ -640,7 +668,8 @@ abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t no
 	const struct path *p = &c->path[path];
 	see_time(c, now_ns);
 	relay_new_era(c);
-	c->kept = p->up && relay_stray_keep(c, p, seg);
+	/* What is for a door has one way. */
+	c->kept = p->up && !is_marked(seg->cookie) && relay_stray_keep(c, p, seg);
 }
 
 static uint8_t *

@@ -9,10 +9,14 @@
 #include "base/clock.h"
 
 #define NONE	    UINT32_MAX
-#define COOKIE_NONE UINT64_MAX	    /* a segment without payload: no buffer is held */
-#define LINGER_NS   (2 * BASE_S_NS) /* a path whose job is over is closed after that */
-#define IDS_OFF	    8u		    /* pk_src and pk_dest in an IMPI packet header */
-#define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
+#define COOKIE_NONE UINT64_MAX /* a segment without payload: no buffer is held */
+/* Above a cookie, of which the two highest bits are free: a segment of a door over a trunk, in the
+ * first or the second era of its path (struct path, way). */
+#define COOKIE_BITS	    62u
+#define COOKIE_DOOR(second) ((uint64_t)((second) ? 2 : 1) << COOKIE_BITS)
+#define LINGER_NS	    (2 * BASE_S_NS) /* a path whose job is over is closed after that */
+#define IDS_OFF		    8u		    /* pk_src and pk_dest in an IMPI packet header */
+#define IDS_LEN		    (2u * RELAY_PROC_ID_LEN)
 _Static_assert(SUCI_LANE_HDR + SUCI_FIRST_EXT + IDS_OFF + IDS_LEN == RELAY_WRITES_MAX,
 	       "labels in the header, and what rewrite_ids() writes");
 #define TEXT_IDLE     "idle" /* a trunk nobody uses makes room for another */
@@ -203,6 +207,7 @@ struct doors {
 	/* Entries to be freed, in that order; the first that is still to be told. */
 	uint32_t dying_head, dying_tail, dying_tell;
 	uint32_t ndying;
+	uint32_t deaths;			      /* so many began to die; wraps */
 	struct guesses guesses;			      /* by those that open trunks */
 	struct guesses asker[1u << GUESS_ASKERS_LOG]; /* of ours, by address and cluster asked */
 };
@@ -265,6 +270,11 @@ struct path {
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
 	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
 	uint32_t doors, holds, ndoors, nholds; /* DOOR: its OWN entries, its holds */
+	/* TRUNK: what doors have in custody here, by eras, of which there are two at a time.  Of
+	 * deaths of doors: how many there had been when the era before this one ended; up to
+	 * which one nothing is on its way any more. */
+	uint32_t way[2], ended, clear;
+	bool second; /* the era is the second of the two */
 };
 
 struct relay_core {

@@ -53,7 +53,7 @@ struct door {
 	/* IMPORT, EXPORT: number of the last note that offered it or asked for it: what was said
 	 * before that and comes later is old. */
 	uint32_t seen;
-	uint32_t spare;
+	uint32_t died;	/* DYING: the how manyeth; compared modulo 2^32 */
 	uint32_t here;	/* OWN, IMPORT: its label; EXPORT: of its OWN; DYING: of the note */
 	uint32_t there; /* OWN: request, while its ADDRESS is to be said; IMPORT: its label at home;
 			   EXPORT: what the trunk's relay calls it; DYING: request */

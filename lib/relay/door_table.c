@@ -8,7 +8,7 @@
 #define NODES_TRUNK 4u	/* and so many for each tree: three levels, a last one that is not full */
 #define NODES_SPARE 1024u
 #define NODES_EACH  8u		    /* that labels of one door take at most */
-#define LATE_NS	    (2 * BASE_S_NS) /* a place is not taken again before */
+#define LATE_NS	    (2 * BASE_S_NS) /* a place is not taken again before, see clear_places() */
 #define NODE_LEVELS 4u
 
 static uint32_t
@@ -167,6 +167,7 @@ relay_door_dying(struct relay_core *c, uint32_t i, const struct relay_door_note 
 			   .there = n->request,
 			   .of = n->op,
 			   .link = {NONE, NONE},
+			   .died = ++d->deaths,
 			   .n = e->n,
 			   .kind = DOOR_DYING};
 	if (d->dying_tail == NONE)

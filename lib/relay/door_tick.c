@@ -158,6 +158,38 @@ tell_dying(struct relay_core *c, struct door *e)
 	return true;
 }
 
+/* How many of the deaths, from the first on, have nothing on its way over that trunk.  Its eras are
+ * counted as its path's: what was sent before an era ended is over when that era's count is 0. */
+static uint32_t
+clear_path(struct path *p, uint32_t deaths)
+{
+	for (uint32_t turns = 0; turns < 2 && !p->way[!p->second]; turns++) {
+		p->clear = p->ended;
+		if (p->ended == deaths)
+			break;
+		p->ended = deaths;
+		p->second = !p->second;
+	}
+	return p->clear;
+}
+
+/* Both labels of a segment over a trunk are ours, and it is known here when it has come: only then
+ * may a label be another's.  Paths to processes do not count, for one that reads nothing could keep
+ * all places; on the private leg LATE_NS is enough. */
+static uint32_t
+clear_places(struct relay_core *c)
+{
+	uint32_t deaths = c->doors.deaths, clear = deaths;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		if (!c->trunk[t].used || c->trunk[t].path == NONE || RELAY_BUG(DOOR_EARLY))
+			continue;
+		uint32_t of = clear_path(&c->path[c->trunk[t].path], deaths);
+		if (deaths - of > deaths - clear)
+			clear = of;
+	}
+	return clear;
+}
+
 /* False: not all is told.  What they say must not be said behind a new ASK. */
 static bool
 serve_dying(struct relay_core *c)
@@ -168,11 +200,21 @@ serve_dying(struct relay_core *c)
 			wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
 			break;
 		}
+	uint32_t clear = 0;
+	bool looked = false;
 	while (d->dying_head != NONE && d->dying_head != d->dying_tell) {
 		uint32_t i = d->dying_head;
-		const struct door *e = &d->door[i];
+		struct door *e = &d->door[i];
 		if (c->now_ns < e->free_ns) {
 			wake_at(c, e->free_ns);
+			break;
+		}
+		if (!looked)
+			clear = clear_places(c);
+		looked = true;
+		if (d->deaths - e->died < d->deaths - clear) {
+			c->n.door_places_kept += !e->flags; /* released() wakes us */
+			e->flags = 1;
 			break;
 		}
 		d->dying_head = e->link.next;

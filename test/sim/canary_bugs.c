@@ -250,6 +250,11 @@ static const struct plan {
 	 .run = doors_guess_run,
 	 .scenario = "doors-guess",
 	 .breaks = B(PROMPT)},
+	{.relay = RELAY_BUG_DOOR_EARLY,
+	 .name = "DOOR_EARLY",
+	 .run = doors_late_run,
+	 .scenario = "doors-late",
+	 .breaks = B(REACH)},
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \
 		.door = DOOR_BUG_##id, .name = #id, .run = doors_run, .scenario = "doors", \

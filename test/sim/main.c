@@ -133,6 +133,8 @@ const struct scenario scenarios[] = {
 	 doors_run, NULL},
 	{"doors-guess", "a tenant guesses tokens of doors: others of his cluster may import", false,
 	 doors_guess_run, NULL},
+	{"doors-late", "a question comes when its label has long been free: to no other door",
+	 false, doors_late_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
 	{"spx-chain", "a second filter: 1.9 times, the first frame in 1 s, none lost by a drain",

@@ -130,6 +130,9 @@ void jobs_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_run(uint64_t seed, bool verbose, struct outcome *o);
 /* doors_guess.c */
 void doors_guess_run(uint64_t seed, bool verbose, struct outcome *o);
+
+/* doors_late.c */
+void doors_late_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */

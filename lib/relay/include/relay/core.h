@@ -169,7 +169,7 @@ struct relay_core_ops {
 	 * NULL: a first segment is refused then, others are sent with another header. */
 	uint8_t *(*writable)(void *user, uint64_t rx_cookie, const uint8_t *data, size_t len);
 	/* Keep and give back a receive buffer; calls nest per segment in custody. */
-	void (*hold)(void *user, uint64_t rx_cookie);
+	void (*hold)(void *user, uint64_t rx_cookie); /* a cookie is less than 2^62 */
 	void (*release)(void *user, uint64_t rx_cookie);
 	/* A receive buffer for a segment of len bytes that comes over that path in parts, held
 	 * once; NULL: there is none now.  NULL without suci_limits.wholes_max. */
@@ -338,6 +338,7 @@ struct relay_core_conf {
 	X(door_proc_full, "refused: the process has as many doors or imports as may be")       \
 	X(door_here, "refused: address of this relay, or of a process itself")                 \
 	X(door_lost, "refused or gone: its relays are out of reach")                           \
+	X(door_places_kept, "labels of doors kept on, for something was on its way there")     \
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
