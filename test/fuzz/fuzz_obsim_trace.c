@@ -14,9 +14,15 @@ check(const struct obs_trace *t)
 	for (size_t i = 0; i < t->steps; i++) {
 		const struct obs_step *s = &t->step[i];
 		bool one = s->kind == OBS_COMPUTE || s->kind == OBS_WAIT;
+		uint32_t who = s->members ? s->members : t->ranks;
 		if (one ? s->rank != OBS_EVERY && s->rank >= t->ranks
-			: s->root >= t->ranks || s->op >= COLL_OP_COUNT)
+			: s->root >= who || s->op >= COLL_OP_COUNT)
 			abort();
+		if (s->members > t->nmembers || s->first_member > t->nmembers - s->members)
+			abort();
+		for (uint32_t k = 0; k < s->members; k++)
+			if (t->member[s->first_member + k] >= t->ranks)
+				abort();
 		if (s->kind == OBS_START && s->number != starts++)
 			abort();
 		if (s->kind == OBS_WAIT && s->number >= starts)
