@@ -224,8 +224,13 @@ test_a_large_job(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	/* Huge pages of glibc's heap, as a check asks for them, would be what is measured. */
+	if (argc == 1 && getenv("GLIBC_TUNABLES")) {
+		unsetenv("GLIBC_TUNABLES");
+		execv("/proc/self/exe", argv);
+	}
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_large_job)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
