@@ -4,6 +4,7 @@
 #ifndef TEST_RELAY_CORE_KIT_H
 #define TEST_RELAY_CORE_KIT_H
 
+#include "block_pool.h"
 #include "cmocka_all.h"
 
 #include "relay_fake_suci.h"
@@ -147,13 +148,14 @@ kit_gateway(uint32_t m)
 static inline struct relay *
 relay_new_conf(const struct relay_core_conf *given)
 {
-	struct relay *r = calloc(1, sizeof *r);
+	struct relay *r = block_take(sizeof *r);
+	memset(r, 0, sizeof *r);
 	struct relay_core_conf conf = *given;
 	conf.trunk_mtu = 1472;
 	conf.limits.paths_max = FAKE_PATHS;
 	conf.ops = &ops;
 	conf.user = r;
-	r->c = relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
+	r->c = relay_core_new(block_take(relay_core_footprint(&conf.limits)), &conf);
 	assert_non_null(r->c);
 	r->ep.user = r->c;
 	relay_bind(r->c, &r->ep);
@@ -229,8 +231,8 @@ relay_free(struct relay *r)
 	assert_int_equal(relay_core_held(r->c), 0);
 	for (int i = 0; i < BUFS; i++)
 		assert_int_equal(r->refs[i], 0);
-	free(relay_core_fini(r->c));
-	free(r);
+	block_give(relay_core_fini(r->c));
+	block_give(r);
 }
 
 /* Client 0: ranks 0-2 behind 2 relays, client 1: ranks 3-6 behind 1. */

@@ -5,6 +5,7 @@
 #ifndef TEST_RELAY_STARTUP_WORLD_H
 #define TEST_RELAY_STARTUP_WORLD_H
 
+#include "block_pool.h"
 #include "cmocka_all.h"
 
 #include "base/bytes.h"
@@ -76,8 +77,8 @@ static inline void *
 zalloc(size_t n)
 {
 	assert_true(n > 0);
-	void *p = aligned_alloc(64, (n + 63) & ~(size_t)63);
-	memset(p, 0, (n + 63) & ~(size_t)63);
+	void *p = block_take(n);
+	memset(p, 0, n);
 	return p;
 }
 
@@ -323,15 +324,15 @@ world_free(struct world *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct cluster *k = &w->c[i];
 		impi_client_end(k->cl);
-		free(k->cl);
-		free(relay_startup_fini(k->rs));
-		free(k->room);
-		free(k->copy);
+		block_give(k->cl);
+		block_give(relay_startup_fini(k->rs));
+		block_give(k->room);
+		block_give(k->copy);
 		if (!k->direct)
 			assert_int_equal(k->labels.used, 0);
 	}
 	impi_server_end(w->server);
-	free(w->server);
+	block_give(w->server);
 }
 
 static inline size_t

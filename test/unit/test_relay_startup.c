@@ -452,7 +452,7 @@ bad_configurations(void **state)
 	assert_non_null(relay_startup_new(mem, &good));
 	m.nshards = 0;
 	assert_null(relay_startup_new(mem, &good));
-	free(mem);
+	block_give(mem);
 	assert_null(relay_startup_fini(NULL));
 }
 

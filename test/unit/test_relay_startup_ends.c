@@ -273,7 +273,7 @@ a_seat_before_the_rank(void **state)
 	assert_string_equal(relay_startup_why(s), "the house is full");
 	relay_startup_rx(s, RELAY_SIDE_CLIENT, rank, sizeof rank);
 	assert_int_equal(asked, 1);
-	free(relay_startup_fini(s));
+	block_give(relay_startup_fini(s));
 }
 
 /* Number and ports that a job gets once it is one. */
