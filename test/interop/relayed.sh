@@ -350,7 +350,7 @@ relayed_list() { compgen -A function | grep -E '^(pc|gc|libmpi)_(pc|gc|libmpi)';
 selfcheck() { relayed_job mixture "gc0 strict,datalen=100 2" "gc1 lam 1+1"; }
 
 main() {
-	local name failed=0
+	local name failed=0 job
 	if [ "${1:-}" = --list ]; then
 		relayed_list
 		return 0
@@ -359,9 +359,12 @@ main() {
 	shift
 	local names=("$@")
 	[ $# -gt 0 ] || mapfile -t names < <(relayed_list)
+	trap '[ -z "${job:-}" ] || { kill -TERM "$job"; wait "$job"; } 2>/dev/null; exit 143' INT TERM HUP
 	for name in "${names[@]}"; do
-		# A shell of its own: the testbed ends with it, whatever happens.
-		if (trap 'testbed_on_exit' EXIT && "$name"); then
+		# A shell of its own: the testbed ends with it, whatever happens.  Who ends us ends it.
+		(trap 'testbed_on_exit' EXIT && "$name") &
+		job=$!
+		if wait "$job"; then
 			echo "well: $name"
 		else
 			echo "ill: $name"

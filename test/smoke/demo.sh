@@ -46,7 +46,7 @@ for ((try = 0; try < 3; try++)); do
 done
 left=$(ip netns list | grep "^rd$pid-"; ls -d /tmp/rd$pid.* /var/run/dpdk/rd$pid-* 2>/dev/null)
 if [ $got != 130 ]; then
-	tail -n 20 "$work/int.txt"
+	tail -n 60 "$work/int.txt"
 	echo "FAIL demo interrupted: status $got, not 130"
 	rc=1
 elif [ -n "$left" ]; then
