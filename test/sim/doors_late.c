@@ -5,14 +5,16 @@
 #include "doors.h"
 #include "draw.h"
 
+#include "base/bytes.h"
 #include "relay/core.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define REALM	 0x1111222233334444u
 #define EVERY_NS (15 * BASE_MS_NS)
 #define OTHERS	 24u /* further doors of the target, whose imports come and go */
-#define MARK	 20u /* bytes of a datagram that name a question */
+#define MARK	 12u /* bytes of a datagram that name a question */
 
 struct lateness {
 	struct doors *w;
@@ -24,19 +26,17 @@ struct lateness {
 	uint32_t taken; /* places that others were given meanwhile */
 };
 
-/* The question is the first word of 5 in what a process sends: kind, from, to, import, number. */
+/* What a process sends begins with kind, from door, to door (doors_world.c). */
 static bool
 is_the_question(const struct lateness *l, const struct sim_buf *b)
 {
-	const uint32_t what[3] = {1, l->own, l->door};
-	for (uint32_t at = 0; at + MARK <= b->len; at++) {
-		uint32_t same = 0;
-		for (; same < 12 &&
-		       b->data[at + same] == (uint8_t)(what[same / 4] >> (24 - 8 * (same % 4)));)
-			same++;
-		if (same == 12)
+	uint8_t what[MARK];
+	be32_store(what, 1);
+	be32_store(what + 4, l->own);
+	be32_store(what + 8, l->door);
+	for (uint32_t at = 0; at + MARK <= b->len; at++)
+		if (memcmp(b->data + at, what, MARK) == 0)
 			return true;
-	}
 	return false;
 }
 
