@@ -465,7 +465,8 @@ _tb_is_ours() { # PID
 testbed_spawn() {
 	local node=$1 name=$2
 	shift 2
-	setsid "$TB_DIR/in" "$node" "$@" >"$TB_LOG/$name.log" 2>&1 </dev/null &
+	: >"$TB_LOG/$name.log" # here: the child opens it later, and who waits for a word would find the last run's
+	setsid "$TB_DIR/in" "$node" "$@" >>"$TB_LOG/$name.log" 2>&1 </dev/null &
 	TB_PID=$!
 	_tb_start_of $TB_PID
 	TB_STARTED[$TB_PID]=${TB_START:-ended}
