@@ -28,9 +28,15 @@
 #define BACKLOG	    1024
 #define FD_NONE	    (-1)
 
+enum role {
+	ROLE_NONE, /* of our client, or not reached by TCP */
+	ROLE_CONNECT,
+	ROLE_ACCEPT,
+};
+
 /* Of a foreign host: what is still to be done. */
 struct partner {
-	enum impi_link_role role;
+	enum role role;
 	int fd;		 /* connecting; or ready */
 	bool connecting; /* fd is under way */
 	bool ready;
@@ -192,7 +198,7 @@ try_partner(struct dance *d, uint32_t h, uint64_t now)
 	struct partner *p = &d->partner[h];
 	const struct lmpi_job_host *to = &d->how->job->host[h];
 
-	if (p->role != IMPI_LINK_CONNECT || p->ready || p->connecting || now < p->retry_ns)
+	if (p->role != ROLE_CONNECT || p->ready || p->connecting || now < p->retry_ns)
 		return;
 	p->fd = begin_connect(to->addr, to->port, d->how->ip, &p->err);
 	p->retry_ns = now + RETRY_NS;
@@ -249,7 +255,7 @@ take_host(struct dance *d, const struct stranger *s, uint32_t h)
 	if (h >= d->how->job->nhosts)
 		return false;
 	struct partner *p = &d->partner[h];
-	if (p->role != IMPI_LINK_ACCEPT || p->ready)
+	if (p->role != ROLE_ACCEPT || p->ready)
 		return false;
 	is_ready(d, p, s->fd);
 	return true;
@@ -363,10 +369,10 @@ complain_dance(const struct dance *d)
 		fprintf(stderr, "libmpi: connecting to the foreign hosts: %s\n", d->wrong);
 	for (uint32_t h = 0; !d->wrong && h < d->how->job->nhosts; h++) {
 		const struct partner *p = &d->partner[h];
-		if (p->role == IMPI_LINK_NONE || p->ready)
+		if (p->role == ROLE_NONE || p->ready)
 			continue;
 		host_name(d->how->job, h, name);
-		if (p->role == IMPI_LINK_CONNECT)
+		if (p->role == ROLE_CONNECT)
 			fprintf(stderr, "libmpi: cannot connect to %s: %s\n", name,
 				strerror(p->err ? p->err : ETIMEDOUT));
 		else
@@ -426,7 +432,7 @@ prepare_dance(struct dance *d)
 		if (!is_reached_by_tcp(how->job, how->job->host[h].client))
 			continue;
 		refuse_loopback(d, h);
-		p->role = how->host > h ? IMPI_LINK_CONNECT : IMPI_LINK_ACCEPT;
+		p->role = impi_link_connects(how->host, h) ? ROLE_CONNECT : ROLE_ACCEPT;
 		d->left++;
 	}
 	for (uint32_t i = 0; i < how->nlocal; i++) {

@@ -514,10 +514,8 @@ open_channels(struct start *s, const int *host_fd, const char (*name)[LMPI_HOST_
 			if (host_fd[h] < 0)
 				continue;
 			index[h] = n;
-			conf[n++] = (struct lmpi_tcp_conf){.fd = host_fd[h],
-							   .me = s->proc[lmpi_world.rank].host,
-							   .host = h,
-							   .name = name[h]};
+			conf[n++] = (struct lmpi_tcp_conf){
+				.fd = host_fd[h], .host = h, .name = name[h]};
 		}
 		for (uint32_t r = 0; r < lmpi_world.size; r++) {
 			if (lmpi_route[r].reach == LMPI_REACH_TCP)
@@ -535,7 +533,7 @@ static int
 open_switched(int fd)
 {
 	struct lmpi_tcp_conf conf = {
-		.fd = fd, .me = 0, .host = UINT32_MAX, .name = "the packet switch of this host"};
+		.fd = fd, .host = UINT32_MAX, .name = "the packet switch of this host"};
 
 	return lmpi_tcp_start(&conf, 1);
 }
@@ -561,8 +559,7 @@ be_switch(struct start *s, struct lmpi_dance *how, int *host_fd, const char (*na
 	how->nlocal = nlocal;
 	err = lmpi_dance(how, host_fd, local_fd);
 	if (!err) {
-		struct lmpi_switch_conf conf = {.me = how->host,
-						.nhosts = s->job.nhosts,
+		struct lmpi_switch_conf conf = {.nhosts = s->job.nhosts,
 						.host_fd = host_fd,
 						.host_name = name,
 						.nlocal = nlocal,

@@ -106,9 +106,7 @@ lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n)
 		c->fd = conf[i].fd;
 		c->foreign = conf[i].host != UINT32_MAX;
 		snprintf(c->name, sizeof c->name, "%s", conf[i].name);
-		impi_link_init(&c->link, IMPI_LINK_ACCEPT, conf[i].me, conf[i].host, eng.datalen,
-			       UINT64_MAX);
-		impi_link_adopt(&c->link);
+		impi_link_init(&c->link, conf[i].host, eng.datalen);
 		if (epoll_ctl(tcp.ep, EPOLL_CTL_ADD, c->fd, &ev) < 0)
 			goto fail;
 	}

@@ -380,7 +380,7 @@ run_switch(void *arg)
 /* --- start and end -------------------------------------------------------- */
 
 static bool
-add_port(struct port *p, int fd, bool foreign, uint32_t number, uint32_t me, const char *name)
+add_port(struct port *p, int fd, bool foreign, uint32_t number, const char *name)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = p};
 
@@ -388,9 +388,7 @@ add_port(struct port *p, int fd, bool foreign, uint32_t number, uint32_t me, con
 	p->foreign = foreign;
 	p->number = number;
 	snprintf(p->name, sizeof p->name, "%s", name);
-	impi_link_init(&p->link, IMPI_LINK_ACCEPT, foreign ? me : UINT32_MAX, number, sw.datalen,
-		       UINT64_MAX);
-	impi_link_adopt(&p->link);
+	impi_link_init(&p->link, number, sw.datalen);
 	return epoll_ctl(sw.ep, EPOLL_CTL_ADD, fd, &ev) == 0;
 }
 
@@ -432,13 +430,13 @@ make_ports(const struct lmpi_switch_conf *c)
 		return false;
 	for (uint32_t h = 0; h < c->nhosts; h++) {
 		if (c->host_fd[h] >= 0 &&
-		    !add_port(&sw.port[n++], c->host_fd[h], true, h, c->me, c->host_name[h]))
+		    !add_port(&sw.port[n++], c->host_fd[h], true, h, c->host_name[h]))
 			return false;
 	}
 	sw.nforeign = sw.channels_left = n;
 	for (uint32_t i = 0; i < c->nlocal; i++) {
 		snprintf(name, sizeof name, "rank %u", c->first_rank + i);
-		if (!add_port(&sw.port[n++], c->local_fd[i], false, c->first_rank + i, c->me, name))
+		if (!add_port(&sw.port[n++], c->local_fd[i], false, c->first_rank + i, name))
 			return false;
 	}
 	sw.processes_left = c->nlocal;

@@ -139,9 +139,9 @@ const void *lmpi_net_counters(enum lmpi_net_counts of);
 
 /* --- tcp.c */
 struct lmpi_tcp_conf {
-	int fd;		   /* non-blocking; the transport's from now on */
-	uint32_t me, host; /* host ranks; host: of the peer, UINT32_MAX: our switch */
-	const char *name;  /* for messages */
+	int fd;		  /* non-blocking; the transport's from now on */
+	uint32_t host;	  /* host rank of the peer; UINT32_MAX: our switch */
+	const char *name; /* for messages */
 };
 /* For a socket of another MPI's host, when it has been read empty: acknowledge at once.  Such a
  * host may write header and payload apart; its kernel holds the payload back until the header is
@@ -164,7 +164,6 @@ void lmpi_tcp_close(void);
 
 /* --- tcp_switch.c */
 struct lmpi_switch_conf {
-	uint32_t me;				 /* my host */
 	uint32_t nhosts;			 /* of the job */
 	const int *host_fd;			 /* [nhosts] channels, -1: none; taken over */
 	const char (*host_name)[LMPI_HOST_NAME]; /* [nhosts] */

@@ -37,7 +37,8 @@ enum { TAG_ECHO, TAG_STREAM, TAG_STREAM_END, TAG_STOP };
 
 static struct peer {
 	int fd;
-	struct impi_link link;
+	struct impi_stream in;
+	bool finished; /* their FINI is here */
 	struct impi_flow flow;
 	uint32_t ackmark, hiwater;
 	struct impi_proc me, other;
@@ -154,21 +155,22 @@ get(void)
 {
 	for (;;) {
 		uint8_t *where;
-		uint32_t n = impi_link_want(&g.link, &where);
+		uint32_t n = impi_stream_want(&g.in, &where);
 		if (n == 0)
-			die(g.link.err.text);
-		ssize_t r = recv(g.fd, where ? where : g.payload + g.link.rx.payload_off, n, 0);
+			die(impi_packet_fault_name(g.in.fault));
+		ssize_t r = recv(g.fd, where ? where : g.payload + g.in.payload_off, n, 0);
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r <= 0)
 			die("the connection ended");
-		unsigned int what = impi_link_took(&g.link, (uint32_t)r);
+		unsigned int what = impi_stream_took(&g.in, (uint32_t)r);
 		if (what & IMPI_STREAM_FAILED)
-			die(g.link.err.text);
+			die(impi_packet_fault_name(g.in.fault));
 		if (what & IMPI_STREAM_END)
 			break;
 	}
-	struct impi_packet p = impi_stream_packet(&g.link.rx);
+	struct impi_packet p = impi_stream_packet(&g.in);
+	g.finished = g.finished || p.type == IMPI_PK_FINI;
 	if (p.type == IMPI_PK_PROTOACK && !impi_flow_on_protoack(&g.flow, g.ackmark))
 		die("acknowledged what was never sent");
 	impi_flow_on_taken(&g.flow, p.type);
@@ -354,33 +356,22 @@ dance(int listener, const struct sockaddr_in *self)
 	g.other = t->proc[t->host[other].first_rank];
 	g.ackmark = t->ackmark;
 	g.hiwater = t->hiwater;
-	enum impi_link_role role = impi_link_role(t, me, other);
-	impi_link_init(&g.link, role, me, other, t->datalen, now_ns() + LIMIT_NS);
-	if (role == IMPI_LINK_CONNECT) {
-		uint8_t ident[IMPI_IDENT_BYTES];
+	uint8_t ident[IMPI_IDENT_BYTES];
+	impi_stream_init(&g.in, t->datalen);
+	if (impi_link_connects(me, other)) {
 		struct sockaddr_in to = {.sin_family = AF_INET,
 					 .sin_port = htons((uint16_t)t->host[other].port)},
 				   from = *self;
 		memcpy(&to.sin_addr, t->host[other].addr + 12, 4);
 		from.sin_port = 0;
 		g.fd = tcp_connect(&to, &from);
-		impi_link_connected(&g.link, ident);
+		be32_store(ident, me);
 		write_all(g.fd, &(struct iovec){ident, sizeof ident}, 1);
 	} else {
-		struct impi_ident in;
 		g.fd = tcp_accept(listener);
-		impi_ident_init(&in, now_ns() + LIMIT_NS);
-		while (impi_ident_want(&in) > 0) {
-			uint8_t b[IMPI_IDENT_BYTES];
-			ssize_t r = recv(g.fd, b, impi_ident_want(&in), 0);
-			if (r <= 0)
-				die("identification");
-			impi_ident_rx(&in, b, (size_t)r);
-		}
-		if (impi_ident_check(t, me, impi_ident_rank(&in), g.link.state, &g.link.err) !=
-		    IMPI_ERR_OK)
-			die(g.link.err.text);
-		impi_link_adopt(&g.link);
+		if (recv(g.fd, ident, sizeof ident, MSG_WAITALL) != (ssize_t)sizeof ident ||
+		    be32_load(ident) != other)
+			die("identification");
 	}
 }
 
@@ -391,8 +382,7 @@ finish(void)
 
 	impi_link_fini_packet(fini);
 	write_all(g.fd, &(struct iovec){fini, sizeof fini}, 1);
-	impi_link_fini_sent(&g.link);
-	while (g.link.state == IMPI_LINK_RUNNING)
+	while (!g.finished)
 		(void)get();
 	close(g.fd);
 	impi_client_fini(srv.client);
@@ -405,6 +395,7 @@ join(int argc, char **argv)
 {
 	struct impi_client_config cfg = {.rank = (uint32_t)strtoul(argv[1], NULL, 10)};
 	struct impi_limits limits = {.hosts_max = 64, .procs_max = 64};
+	struct impi_error err = {0};
 	struct sockaddr_in self = address(argv[2], 0);
 	socklen_t len = sizeof self;
 	int listener = tcp_socket(&self);
@@ -416,8 +407,7 @@ join(int argc, char **argv)
 	if (listen(listener, 4) < 0 || getsockname(listener, (struct sockaddr *)&self, &len) < 0)
 		die("listen");
 	struct sockaddr_in to = address(argv[0], strtoul(colon + 1, NULL, 10));
-	impi_auth_from_env(&cfg.auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"),
-			   &g.link.err);
+	impi_auth_from_env(&cfg.auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"), &err);
 	size_t n = impi_client_footprint(&limits, &cfg);
 	void *mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 	if (!mem || !(srv.client = impi_client_new(mem, &limits, &cfg)))
@@ -450,21 +440,6 @@ join(int argc, char **argv)
 	return 0;
 }
 
-/* ---- a bare connection --------------------------------------------------------- */
-
-static void
-bare_link(enum impi_link_role role)
-{
-	uint8_t ident[IMPI_IDENT_BYTES];
-
-	impi_link_init(&g.link, role, role == IMPI_LINK_CONNECT, role != IMPI_LINK_CONNECT, DATALEN,
-		       now_ns() + LIMIT_NS);
-	if (role == IMPI_LINK_CONNECT)
-		impi_link_connected(&g.link, ident);
-	else
-		impi_link_adopt(&g.link);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -476,14 +451,14 @@ main(int argc, char **argv)
 		if (listen(listener, 4) < 0)
 			die("listen");
 		g.fd = tcp_accept(listener);
-		bare_link(IMPI_LINK_ACCEPT);
+		impi_stream_init(&g.in, DATALEN);
 		answer();
 		return 0;
 	}
 	if (argc >= 4 && strcmp(argv[1], "connect") == 0) {
 		struct sockaddr_in a = address(argv[2], strtoul(argv[3], NULL, 10));
 		g.fd = tcp_connect(&a, NULL);
-		bare_link(IMPI_LINK_CONNECT);
+		impi_stream_init(&g.in, DATALEN);
 		measure(argc - 4, argv + 4);
 		return 0;
 	}

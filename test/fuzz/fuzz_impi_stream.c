@@ -5,8 +5,7 @@
  *   0  a byte stream.  It is split at once, in pieces, and read into place as a
  *      gateway does; all three must tell the same, and what packets say by themselves.
  *   1  operations on a channel: op, len, bytes...
- *      op: 0 bytes pushed, 1 bytes pulled, 2 our FINI is out, 3 the peer closes, 4 time
- *      passes, 5 bytes of somebody who names himself */
+ *      op: 0, 1 bytes come, 2 our FINI is out, 3 the peer closes */
 #include "base/assert.h"
 #include "impi/link.h"
 
@@ -130,93 +129,35 @@ split(uint32_t datalen, const uint8_t *p, size_t len)
 	check_by_hand(datalen, p, len, &a);
 }
 
-static struct impi_tables *
-three_clients(void)
-{
-	static _Alignas(64) uint8_t mem[16384];
-	static const uint8_t nhosts[] = {0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2};
-	static const struct impi_limits limits = {16, 16};
-	BASE_ASSERT(impi_tables_footprint(&limits) <= sizeof mem);
-	struct impi_tables *t = impi_tables_new(mem, &limits);
-	BASE_ASSERT(impi_tables_begin(t, 3, NULL) == IMPI_ERR_OK);
-	BASE_ASSERT(impi_tables_label(t, IMPI_C_NHOSTS, 7, nhosts, sizeof nhosts, NULL) ==
-		    IMPI_ERR_OK);
-	return t;
-}
-
 static void
-name_oneself(const struct impi_tables *t, struct impi_link *l, struct impi_ident *in,
-	     const uint8_t *p, size_t len)
+bytes_come(struct impi_link *l, const uint8_t *p, size_t len)
 {
-	struct impi_error err = {0};
-	size_t n = impi_ident_rx(in, p, len);
-	BASE_ASSERT(n <= len && n <= 4);
-	if (impi_ident_want(in) > 0)
-		return;
-	uint32_t rank = impi_ident_rank(in);
-	enum impi_err e = impi_ident_check(t, 1, rank, l->state, &err);
-	BASE_ASSERT(e == err.code && (e == IMPI_ERR_OK) == (err.text[0] == 0));
-	if (e == IMPI_ERR_OK) {
-		BASE_ASSERT(rank > 1 && rank < 5);
-		BASE_ASSERT(impi_link_role(t, 1, rank) == IMPI_LINK_ACCEPT);
-		if (rank == l->peer)
-			impi_link_adopt(l);
-	}
-	impi_ident_init(in, 0);
-}
-
-static void
-bytes_come(struct impi_link *l, bool pulled, const uint8_t *p, size_t len)
-{
-	static uint8_t place[4096];
 	struct impi_stream_step step = {0};
-	uint8_t *where;
-	for (size_t n; len > 0; p += n, len -= n) {
-		if (!pulled) {
-			n = impi_link_rx(l, p, len, &step);
-			if (n == 0)
-				break;
-			continue;
-		}
-		n = impi_link_want(l, &where);
-		if (n > len)
-			n = len;
-		if (n == 0)
-			break;
-		memcpy(where ? where : place, p, n);
-		step.what = impi_link_took(l, (uint32_t)n);
-	}
+	for (size_t n; len > 0 && (n = impi_link_rx(l, p, len, &step)) > 0; p += n)
+		len -= n;
 	BASE_ASSERT(!(step.what & IMPI_STREAM_FAILED) || l->state == IMPI_LINK_FAILED);
 }
 
 static void
 live(uint32_t datalen, const uint8_t *p, size_t len)
 {
-	struct impi_tables *t = three_clients();
 	struct impi_link l;
-	struct impi_ident in;
-	uint64_t now = 0;
-	impi_link_init(&l, IMPI_LINK_ACCEPT, 1, 3, datalen, 1000);
-	impi_ident_init(&in, 0);
+	impi_link_init(&l, 3, datalen);
 	for (size_t at = 0; at + 2 <= len;) {
-		uint8_t op = p[at] % 6;
+		uint8_t op = p[at] % 4;
 		size_t n = p[at + 1];
 		at += 2;
 		if (n > len - at)
 			n = len - at;
 		enum impi_link_state before = l.state;
-		if (op < 2)
-			bytes_come(&l, op, p + at, n);
-		else if (op == 2)
+		if (op == 2) {
 			impi_link_fini_sent(&l);
-		else if (op == 3)
+		} else if (op == 3) {
 			BASE_ASSERT(impi_link_eof(&l) == (before != l.state && l.err.code));
-		else if (op == 4)
-			BASE_ASSERT(impi_link_tick(&l, now += n) == (before != l.state));
-		else
-			name_oneself(t, &l, &in, p + at, n);
-		if (op < 2 || op == 5)
+		} else {
+			bytes_come(&l, p + at, n);
 			at += n;
+		}
 		BASE_ASSERT(l.state >= before);
 		BASE_ASSERT((l.state == IMPI_LINK_FAILED) == (l.err.code != IMPI_ERR_OK));
 		BASE_ASSERT((l.err.code == IMPI_ERR_OK) == (l.err.text[0] == 0));

@@ -29,7 +29,8 @@ struct decoded {
 struct decoder {
 	struct decoded *out;
 	bool ident_due;
-	struct impi_ident ident;
+	uint8_t ident[IMPI_IDENT_BYTES];
+	uint32_t named; /* bytes of it */
 	struct impi_stream stream;
 	uint64_t ended; /* packets told as complete */
 };
@@ -146,14 +147,11 @@ feed(struct decoder *d, const uint8_t *p, size_t len)
 {
 	struct impi_stream_step step;
 	size_t n;
-	if (d->ident_due && len > 0) {
-		n = impi_ident_rx(&d->ident, p, len);
-		p += n;
-		len -= n;
-		if (impi_ident_want(&d->ident) == 0) {
-			d->out->ident = impi_ident_rank(&d->ident);
-			d->ident_due = false;
-		}
+	for (; d->ident_due && len > 0; p++, len--) {
+		d->ident[d->named++] = *p;
+		d->ident_due = d->named < IMPI_IDENT_BYTES;
+		if (!d->ident_due)
+			d->out->ident = be32_load(d->ident);
 	}
 	for (; (n = impi_stream_rx(&d->stream, p, len, &step)) > 0; p += n, len -= n)
 		told(d, &step);
@@ -195,7 +193,6 @@ decoder_init(struct decoder *d, struct decoded *out, const struct capture *c,
 	out->npackets = 0;
 	/* the higher host connects, and names itself */
 	*d = (struct decoder){.out = out, .ident_due = s->from > s->to};
-	impi_ident_init(&d->ident, 0);
 	impi_stream_init(&d->stream, c->datalen);
 }
 

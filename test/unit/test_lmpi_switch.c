@@ -43,8 +43,7 @@ start_switch(void (*of_host)(int pair[2]))
 		local_fd[i] = pair[0];
 		near_end[i] = pair[1];
 	}
-	struct lmpi_switch_conf conf = {.me = 1,
-					.nhosts = HOSTS,
+	struct lmpi_switch_conf conf = {.nhosts = HOSTS,
 					.host_fd = host_fd,
 					.host_name = name,
 					.nlocal = 2,
