@@ -104,3 +104,58 @@ squatters()
 }
 
 control_socket() { one control-json '' afe0 rpc "/run/relayd/$TB_ID-afe0.sock" "$S" "${SEED:-1}"; }
+
+# --- doors: processes of a tenant beside a pair of another one that was there before and goes on.  Who
+# comes meanwhile may be refused, for the tenants of a cluster share the places of its relay; he is told so
+# and does not hang, and who comes afterwards is served.
+RELAY_IN=10.0.0.254:7812
+DOORS_OF=8
+DOORS_SAY='door_(proc_full|malformed|here|guesses_own|unknown|token|realm)' # by both relays, each of these
+door_address() { grep -m1 '^door:' "$TB_LOG/door-$1.log"; }
+door_client() # NAME ADDRESS ROUNDS
+{
+	timeout 60 "$TB_DIR/in" a0 "$B/bin/suci-perf" client "$2" --relay $RELAY_IN --realm 7 --mode pingpong \
+		--size 1000 --warmup 0 --count "$3" >"$TB_LOG/door-$1.log" 2>&1
+}
+# What the relays count for what they refuse must be no less than what the flood was told.
+doors_counted() # TOLD
+{
+	rose_since "$TB_DIR/counters.0" "$TB_DIR/counters.1" |
+		awk -v told="$1" -v say="^relay/$DOORS_SAY\$" '$1 ~ /^relay\/door_/ { n += $2 } $1 ~ say && !seen[$1]++ { named++ }
+			END { if (named < 7) print "; " named + 0 " of 7 counters rose"; if (n < told) print "; " told " refused, " n + 0 " counted" }'
+}
+doors_flood()
+{
+	local why='' did='' who pair flood n=0 late=0 us
+	for who in stale good other; do
+		testbed_spawn b0 door-$who "$B/bin/suci-perf" server --door --relay $RELAY_IN --realm 7
+	done
+	for who in stale good other; do testbed_wait 30 "the address of door-$who" door_address $who; done
+	testbed_stop door-stale 5 >/dev/null 2>&1
+	row_begin
+	door_client pair "$(door_address good)" $((S * 200 + 100)) &
+	pair=$!
+	testbed_wait 10 "the pair" grep -q '^#' "$TB_LOG/door-pair.log"
+	testbed_exec el "$B/test/doors_flood" $RELAY_IN $S $DOORS_OF "$(door_address good)" \
+		"$(door_address stale)" >"$TB_DIR/flood" 2>&1 &
+	flood=$!
+	while kill -0 $flood 2>/dev/null && ((n < S + 1)); do
+		((++n))
+		door_client late "$(door_address other)" 3
+		case $? in
+		0) ((++late)) ;;
+		124) why+="; a client that came meanwhile hung" ;;
+		*) grep -q refused "$TB_LOG/door-late.log" || why+="; a client meanwhile: $(tail -1 "$TB_LOG/door-late.log")" ;;
+		esac
+	done
+	wait $flood || why+="; the flood had its way or did not run"
+	wait $pair || why+="; the pair: $(tail -1 "$TB_LOG/door-pair.log")"
+	us=$(awk '$1 == 1000 { print int($6) }' "$TB_LOG/door-pair.log")
+	((${us:-0} > 0 && us <= $(while_loaded "$STALL_MS") * 500)) || why+="; the pair's answers take ${us:-no} us each way"
+	did=$(tail -1 "$TB_DIR/flood")
+	counters >"$TB_DIR/counters.1"
+	why+=$(doors_counted "$(awk '{ print $10 }' <<<"$did")")
+	door_client after "$(door_address other)" 3 || why+="; afterwards: $(tail -1 "$TB_LOG/door-after.log")"
+	for who in good other; do testbed_stop door-$who 5 >/dev/null 2>&1; done
+	row_end doors "$did; $late of $n clients meanwhile; the pair's p99 $us us" door_ "$why"
+}

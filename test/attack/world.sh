@@ -25,7 +25,8 @@ attack_world()
 	testbed_build || return
 	testbed_wanem "$B/bin/wanem" --delay-ms 2 && testbed_server "$B" || return
 	TB_RELAY_CONF="\"suci\": { \"liveness_ms\": $LIVE_MS, \"keepalive_ms\": $((LIVE_MS / 4)) },
-	\"trunks\": { \"policy\": \"dest\", \"partition_timeout_s\": 6 }"
+	\"trunks\": { \"policy\": \"dest\", \"partition_timeout_s\": 6 },
+	\"doors\": { \"max\": 8192, \"per_process\": 64 }"
 	small_disk || return
 	# From the beginning, so that all handshakes are in it.
 	evil wan record bfe0 60 20000 "$TB_DIR/record" >"$TB_LOG/record.log" 2>&1 &
@@ -97,6 +98,11 @@ relays_back()
 while_loaded() { awk -v ms="$1" -v cpus="$(nproc)" '{ print int($1 > cpus ? ms * $1 / cpus : ms) }' /proc/loadavg; }
 
 # --- a row ----------------------------------------------------------------------
+# rose_since BEFORE AFTER: each counter of a relay that rose, and by how much.
+rose_since()
+{
+	awk 'FNR == NR { was[$1, $2] = $3; next } $3 > was[$1, $2] + 0 && $3 ~ /^[0-9]+$/ { print $2, $3 - was[$1, $2] }' "$@"
+}
 counters() { for fe in afe0 afe1 bfe0; do ctl $fe drops --all 2>/dev/null | sed "s/^/$fe /"; done; }
 row_begin()
 {
@@ -112,7 +118,7 @@ row_begin()
 # row_end NAME WHAT-WAS-DONE COUNTER-PATTERN [WHY]: the verdict.
 row_end()
 {
-	local name=$1 did=$2 pattern=$3 why=${4:-} fe n stall rose
+	local name=$1 did=$2 pattern=$3 why=${4:-} fe n stall rose grew=0
 	n=$(sent bfe0)
 	testbed_wait 20 "the job to go on" goes_on "$((${n:-0} + 50))" 2>/dev/null || why+="; the job stands still"
 	job_lives || { why+="; job dead: $(grep -h 'ending the job' "$TB_LOG"/job-?.log | head -1 | cut -c1-160)"; job_is_dead=1; }
@@ -121,14 +127,14 @@ row_end()
 	for fe in afe0 afe1 bfe0; do
 		[ "$(relay_pid $fe)" = "${pid[$fe]}" ] || { why+="; relayd of $fe is gone"; job_is_dead=1; continue; }
 		n=$(($(memory $fe) - mem[$fe]))
-		((n <= bound_kb)) || why+="; $fe grew by $n KB, more than the $bound_kb that it says"
+		((grew = n > grew ? n : grew, n <= bound_kb)) || why+="; $fe grew by $n KB, more than the $bound_kb that it says"
 		n=$(($(stat -Lc %s "$TB_LOG/relayd-$fe.log") - log[$fe]))
 		((n <= LOG_BYTES)) || why+="; $fe logged $n bytes"
 	done
 	counters >"$TB_DIR/counters.1"
-	rose=$(diff "$TB_DIR/counters.0" "$TB_DIR/counters.1" | awk '$1 == ">" { print $3 }' | sort -u | paste -sd' ')
+	rose=$(rose_since "$TB_DIR/counters.0" "$TB_DIR/counters.1" | awk '{ print $1 }' | sort -u | paste -sd' ')
 	[ -z "$pattern" ] || grep -qE "$pattern" <<<"$rose" || why+="; no counter names it (of: $rose)"
-	printf '%-18s %s; stall %s ms; rose: %s\n' "$name" "$did" "$stall" "${rose:-nothing}" | cut -c1-220
+	printf '%-18s %s; stall %s ms; grew by %s KB; rose: %s\n' "$name" "$did" "$stall" "$grew" "${rose:-nothing}" | cut -c1-300
 	verdict "$name" "${why#; }" impi-server
 	if [ -n "${job_is_dead:-}" ]; then job_kill; fi
 }
