@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Relays that reach each other and the IMPI server by IPv6, sealed with identities, beside one that has IPv4
+# ipv6: always
 # alone: a job that is striped over both kinds and checks every byte; forged neighbour discovery and errors beside it; the relay with IPv4 dies, then one
 # with IPv6.  With IPV6=1 other scenarios with a testbed run so, too.
 # timeout: 200
@@ -36,6 +37,8 @@ are afe0 "[$six]:7812"
 are afe1 "$(testbed_global_addr bfe0):7812"
 are bfe0 "$(testbed_global_addr afe1):7812 [$(testbed_global_six afe0)]:7812"
 verdict "trunks by IPv6, and one by IPv4" "$WHY"
+verdict "the log says where the server is" \
+	"$(grep -qF "for the server [$TB_SRV_SIX]:7810" "$TB_LOG/relayd-afe0.log" || echo "not as [$TB_SRV_SIX]:7810")"
 
 # striped FRONTEND: what its trunks have sent; each must have a twentieth of the whole by then.
 striped() {

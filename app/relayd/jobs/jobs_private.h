@@ -55,6 +55,17 @@ server_port(const struct rd_session *s)
 	return s->jobs->conf->impi.server_port + s->port_index;
 }
 
+#define SERVER_TEXT 72
+/* Where its server is, as impi.server has it: an IPv6 address in brackets. */
+static inline const char *
+server_text(const struct rd_session *s, char out[SERVER_TEXT])
+{
+	const char *host = s->jobs->conf->impi.server_host;
+	snprintf(out, SERVER_TEXT, strchr(host, ':') ? "[%.60s]:%u" : "%.60s:%u", host,
+		 server_port(s));
+	return out;
+}
+
 /* Events of the machine, until there are none, and what they produced on its way. */
 void rd_session_pump(struct rd_session *s);
 /* Its job goes on without this relay: silence. */

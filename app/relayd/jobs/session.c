@@ -147,9 +147,8 @@ write_side(struct rd_session *s, enum relay_side side)
 static void
 no_seal(struct rd_session *s, const char *what)
 {
-	char text[2 * SEAL_TEXT];
-	snprintf(text, sizeof text, "%.60s:%u: %s%s", s->jobs->conf->impi.server_host,
-		 server_port(s), what,
+	char text[2 * SEAL_TEXT], at[SERVER_TEXT];
+	snprintf(text, sizeof text, "%s: %s%s", server_text(s, at), what,
 		 s->proven ? "" : "; is a key of sealing.key_file in its --key-file?");
 	lost(s, RELAY_SIDE_SERVER, text);
 }
@@ -199,9 +198,8 @@ server_ready(struct rd_watch *w, uint32_t events)
 		int err = rd_sock_error(w->fd);
 		s->dialing = false;
 		if (err) {
-			char text[128];
-			snprintf(text, sizeof text, "%.60s:%u: %s", s->jobs->conf->impi.server_host,
-				 server_port(s), strerror(-err));
+			char text[128], at[SERVER_TEXT];
+			snprintf(text, sizeof text, "%s: %s", server_text(s, at), strerror(-err));
 			lost(s, RELAY_SIDE_SERVER, text);
 		} else {
 			rd_watch_events(s->jobs->loop, w, EPOLLIN);
@@ -240,9 +238,8 @@ on_connect(struct rd_session *s)
 		s->dial_ns = j->loop->now_ns;
 		return;
 	}
-	char text[128];
-	snprintf(text, sizeof text, "%.60s:%u: %s", j->conf->impi.server_host, server_port(s),
-		 strerror(fd < 0 ? -fd : EIO));
+	char text[128], at[SERVER_TEXT];
+	snprintf(text, sizeof text, "%s: %s", server_text(s, at), strerror(fd < 0 ? -fd : EIO));
 	if (fd >= 0)
 		close(fd);
 	relay_startup_eof(s->s, RELAY_SIDE_SERVER, text);
@@ -348,10 +345,10 @@ rd_session_tick(struct rd_jobs *j)
 	LIST_FOREACH_SAFE(s, &j->sessions, link, next)
 	{
 		if (!s->ended && s->dialing && j->loop->now_ns - s->dial_ns > DIAL_NS) {
-			char text[RELAY_WHY_MAX];
+			char text[RELAY_WHY_MAX], at[SERVER_TEXT];
 			s->dialing = false;
-			snprintf(text, sizeof text, "%.60s:%u: no answer within 10 s",
-				 j->conf->impi.server_host, server_port(s));
+			snprintf(text, sizeof text, "%s: no answer within 10 s",
+				 server_text(s, at));
 			lost(s, RELAY_SIDE_SERVER, text);
 			rd_session_pump(s);
 		} else if (!s->ended && greeting(s) && j->loop->now_ns - s->dial_ns > DIAL_NS) {

@@ -93,6 +93,7 @@ rd_session_admit(struct rd_session *s)
 {
 	struct rd_jobs *j = s->jobs;
 	uint64_t gone_ns = relay_startup_gone_ns(s->s);
+	char at[SERVER_TEXT];
 	rd_session_leave_lobby(s);
 	if (!gone_ns)
 		j->joined_ns[s->port_index][relay_startup_rank(s->s)] = j->loop->now_ns;
@@ -107,9 +108,8 @@ rd_session_admit(struct rd_session *s)
 		relay_startup_abort(s->s, "the gateway's ports end behind 65535");
 		return false;
 	}
-	rd_log(RD_LOG_INFO, "job %u (port %u): %s %s connected, for the server %s:%u", s->id,
-	       listen_port(s), gone_ns ? "launcher" : "client", s->client,
-	       j->conf->impi.server_host, server_port(s));
+	rd_log(RD_LOG_INFO, "job %u (port %u): %s %s connected, for the server %s", s->id,
+	       listen_port(s), gone_ns ? "launcher" : "client", s->client, server_text(s, at));
 	if (!gone_ns)
 		name_holder(s);
 	return true;
