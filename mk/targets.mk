@@ -51,7 +51,7 @@ smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
 	@test/run-smoke $(B) test/smoke
 
 ## smoke-ipv6    the smoke scenarios of relays, which reach each other and the IMPI server by IPv6
-SMOKE_RELAYS = $(basename $(notdir $(shell grep -lE 'testbed_relayd|_failover\.sh|_light\.sh|testbed_light_up|testbed/demo "' test/smoke/[!_]*.sh)))
+SMOKE_RELAYS = $(shell test/smoke-ipv6)
 smoke-ipv6:
 	@$(MAKE) --no-print-directory smoke IPV6=1 SMOKE_ONLY="$(if $(SMOKE_ONLY),$(SMOKE_ONLY),$(SMOKE_RELAYS))"
 

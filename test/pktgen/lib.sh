@@ -7,7 +7,7 @@
 #                          10.0.0.2              198.18.0.2
 #
 # Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
-# PG_PATHS (4096: limits.paths), PG_GATEWAY (off: the object "gateway"), PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_SIX (0; 1: by IPv6 on the global leg), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
+# PG_PATHS (4096: limits.paths), PG_GATEWAY (off: the object "gateway"), PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_SIX (0, with IPV6=1 1: by IPv6 on the global leg), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
 # each reading of relayd's counters, with its memory), PG_BETWEEN (a command that is run after
 # each reading; it may wait, for somebody else who wants the machine).
 
@@ -16,6 +16,7 @@ set -u
 RUN=pg$$
 TMP=$(mktemp -d)
 PG_NS=()
+: "${PG_SIX:=${IPV6:+1}}" "${PG_SIX:=0}"
 
 pg_cleanup()
 {
@@ -25,6 +26,7 @@ pg_cleanup()
 	for f in "$TMP"/*.pid; do
 		[ -f "$f" ] && pg_stop "$(cat "$f")"
 	done
+	[ "$PG_SIX" = 0 ] || cat "$TMP"/relayd*.log | grep -c "path to \[$PG_SIX_NET" >>"${SMOKE_SIX:-/dev/null}"
 	for ns in "${PG_NS[@]}"; do ip netns del "$ns" 2>/dev/null; done
 	if [ $rc -ne 0 ] && [ -s "$TMP/relayd.log" ]; then
 		echo "--- relayd.log"

@@ -4,6 +4,9 @@
 #
 #   node (rn) --veth-- relay (rr) --veth-- wan (rw)
 #   10.0.0.10/24       10.0.0.1 | 198.51.100.1       198.51.100.9/24
+#                                 fd00:57a6::1       fd00:57a6::9/64      with IPV6=1
+#
+# SERVER_AT is where the IMPI server of the configuration is, OWN_AT where relayd calls it from.
 #
 # Names carry $RUN, so runs side by side do not meet; cleanup is a trap.
 
@@ -15,6 +18,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 RUN=rd$$
 NODE=$RUN-n RELAY=$RUN-r WAN=$RUN-w
 TMP=$(mktemp -d)
+SIX=fd00:57a6::
+SERVER_AT=198.51.100.9 OWN_AT=198.51.100.1
+[ -z "${IPV6:-}" ] || SERVER_AT="[${SIX}9]" OWN_AT="[${SIX}1]"
 RELAYD_PID=
 FAILED=0
 
@@ -65,7 +71,11 @@ make_net()
 		printf '%s\n' 'link set lo up' 'link set p0 up' 'addr add 10.0.0.10/24 dev p0' |
 		ip -n "$NODE" -batch - &&
 		printf '%s\n' 'link set lo up' 'link set g0 up' 'addr add 198.51.100.9/24 dev g0' |
-		ip -n "$WAN" -batch -
+		ip -n "$WAN" -batch - || return
+	[ -n "${IPV6:-}" ] || return 0
+	printf '%s\n' "in $WAN" 'set net/ipv6/conf/g0/disable_ipv6 0' \
+		'set net/ipv6/conf/g0/keep_addr_on_down 1' | "$B/test/inside" --settle
+	ip -n "$WAN" addr add "${SIX}9/64" dev g0 nodad
 }
 
 # The example configuration with this run's names.
@@ -76,7 +86,16 @@ make_conf()
 		-e "s#\"pidfile\": \"\"#\"pidfile\": \"$TMP/relayd.pid\"#" \
 		-e "s#\"key_file\": \"/etc/relayd/psk\"#\"key_file\": \"$TMP/psk\"#" \
 		conf/relayd-example.json >"$TMP/conf.json"
+	[ -z "${IPV6:-}" ] || sed -i -e "s#\"address\": \"198[^\"]*\"#&, \"ipv6\": \"${SIX}1/64\"#" \
+		-e "s#\"server\": \"198[^:]*#\"server\": \"$SERVER_AT#" "$TMP/conf.json"
 	(umask 077; echo "1 $(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >"$TMP/psk")
+}
+
+# What run-smoke wants to see of IPV6=1: no other relay is here, so that this one answers.
+six_seen()
+{
+	[ -z "${IPV6:-}" ] || ! ip netns exec "$WAN" ping -6 -q -c 1 -W 5 "${SIX}1" >/dev/null ||
+		echo 1 >>"${SMOKE_SIX:-/dev/null}"
 }
 
 # start_relayd: 0 when it is ready, 1 when it ended or did not come up in 20 s.
@@ -86,7 +105,7 @@ start_relayd()
 	ip netns exec "$RELAY" env --default-signal=HUP "$B/bin/relayd" "$TMP/conf.json" >"$TMP/relayd.log" 2>&1 &
 	RELAYD_PID=$!
 	for _ in $(seq 1200); do
-		grep -q '^relayd: ready$' "$TMP/relayd.log" && return 0
+		grep -q '^relayd: ready$' "$TMP/relayd.log" && { six_seen; return 0; }
 		kill -0 "$RELAYD_PID" 2>/dev/null || return 1
 		sleep 0.1
 	done

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # `make attack` in its short form: each attack for a second.
+# ipv6: no, because its attackers forge IPv4 frames (`relayd-ipv6` has some of IPv6)
 # timeout: 500
 # alone: how late jobs start beside an attack is measured
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The demo, small: as it is, and with two relays a side over a WAN that loses frames.
+# ipv6: yes
 # timeout: 240
 set -u
 cd "$(dirname "$0")/../.." || exit 1

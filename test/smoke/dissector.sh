@@ -3,6 +3,7 @@
 # The Wireshark dissectors: recorded streams of another IMPI 0.0 against their listings; what a
 # job over two clusters with two relays each says, and one that meets another by a door, inside (in
 # clear) and between them (sealed).
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A relay that dies, a rank that dies, in the middle of a job over both clusters: every
 # side ends within 20 s with an error that says what happened; relays then run the next job.
+# ipv6: yes
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

@@ -3,6 +3,7 @@
 # Fibres that are patched wrongly: the switch calls circuits done by which two relays do not find each
 # other.  The job is right all the same, light goes on where fibres are right, and after the
 # second time those ports are left alone: calls do not wait for them one by one.
+# ipv6: yes
 # timeout: 90
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -3,6 +3,7 @@
 # Ports of the switch that somebody works at while a job runs.  Withdrawn by relayctl a port is drained
 # and planned without; taken out of service at the switch, which tells nobody, it is found by what
 # fails.  The job is right all the time, others' light goes on, and what comes back is used again.
+# ipv6: yes
 # timeout: 150
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -4,6 +4,7 @@
 # keeps the circuits - and by NETCONF - netconfd does -, with Open vSwitch for the light (_light.sh).
 #
 #	PROTOCOLS='netconf tl1-polatis tl1-calient tl1-glimmerglass scpi'	all there are (make check: three)
+# ipv6: yes
 # timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -3,6 +3,7 @@
 # libmmp over relays: two sites with the same private addresses, five ranks, all to all with every
 # byte checked; met by a file, by the address itself, under a launcher in each site; what goes
 # wrong is said; a rank that is killed, and a relay, end the waits of the others.
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # MPI_Abort(comm, 42) in one site ends the launcher of every site with 42: over relays, from a rank
 # that is not the client's first; beside a process without a relay; and between two such sites.
+# ipv6: yes
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

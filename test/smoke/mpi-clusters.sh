@@ -9,6 +9,7 @@
 #
 #	ONLY='clusters ops'	only rows whose name matches
 #	JOBS=15			short jobs in a row for the memory row
+# ipv6: yes
 # timeout: 300
 # alone: its jobs use every processor
 set -u

@@ -5,6 +5,7 @@
 # death of one job is an error of the other.
 #
 #	DELAY=10	of the WAN, in ms there and in ms back
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

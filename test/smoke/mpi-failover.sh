@@ -17,6 +17,7 @@
 #	DETECT_MS=500	silence that counts as death, in relays and processes
 #	ONLY=kill	only what matches; everything if not given is what make check can afford,
 #			ONLY=. all kinds of faults under both policies
+# ipv6: yes
 # timeout: 300
 # alone: how long a job stands still is measured
 set -u

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A cluster whose process has a global address of its own, and no relay, in one job with a cluster
 # behind a relay whose global leg is sealed: with the relay's key, another key, none.
+# ipv6: no, because processes with global addresses have host ids with 32 bits for them
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -3,6 +3,7 @@
 # Collective calls over light: four clusters with two light ports each on Open vSwitch, every mode
 # of LIBMPI_OPTICAL.  Data is right in all of them, circuits are set up where they are wanted and
 # none where they are not, and a mode that there is not is told.
+# ipv6: yes
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -7,6 +7,7 @@
 #	SEED=1		of these
 #	RANKS=3		ranks in each cluster
 #	DETECT_MS=500	silence that counts as death, in relays and processes
+# ipv6: yes
 # timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -7,6 +7,7 @@
 #
 #	DETECT_MS=500	silence that counts as death, in relays and processes
 #	ROUNDS=1	each of it so many times
+# ipv6: yes
 # alone: how long a job stands still is measured
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -3,6 +3,7 @@
 # A few of the stateful scenarios over memif, as `make pktgen` plays them all; two workers with a queue
 # each, fed from templates; remote relays by IPv6; then one with bounds of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
 # a soak takes that for a slow machine.
+# ipv6: yes
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"

@@ -3,6 +3,7 @@
 # Every stateless scenario of tools/pktgen-scenarios against one running relayd, through
 # relay-pktgen's DPDK port on a veth: counters as the scenario expects, ping answered
 # after each, and an end that leaves nothing behind.
+# ipv6: no, because what it plays goes to the private leg
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # relayctl and the control socket while an MPI job runs over two relays: every command, as
 # text and as JSON; captures read back; what goes wrong, by exit status; hostile clients.
+# ipv6: yes
 # timeout: 300
 # alone: turns in a second are counted
 set -u

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # relayd --check: what is wrong with a file, all at once, with pointer and line; what
 # the machine lacks, with the command that fixes it; and that it changes nothing.
+# ipv6: no, because it starts no relay
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"

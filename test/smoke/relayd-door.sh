@@ -4,6 +4,7 @@
 # there are places, from few sources and from many; others than impi.allow names; a client that
 # has its rank and goes no further; a relay without descriptors.  A client's start is never
 # delayed by 2 s, the log is short and counts what it leaves out.
+# ipv6: yes
 # timeout: 170
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
@@ -48,7 +49,7 @@ visit twice twice 10.0.0.13
 check holder-told-by-relay "no such line" \
 	logged 'client 10.0.0.14:[0-9]* says rank 0, which client 10.0.0.13:[0-9]* (job [0-9]*) has since'
 check holder-told-by-server "no such line: $(tail -3 "$TMP/server.log")" \
-	grep -q 'client rank 0 is already taken by 198.51.100.1:' "$TMP/server.log"
+	grep -q "client rank 0 is already taken by ${OWN_AT//[/\\[}:" "$TMP/server.log"
 stop_relayd
 check door-exit "status $?" [ $? -eq 0 ]
 

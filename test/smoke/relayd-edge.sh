@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The edges of a running relayd: what a hostile host on a leg reaches of the front end's kernel,
 # what the process may do, what it leaves behind after each way to end it.
+# ipv6: yes
 # timeout: 240
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"

@@ -3,6 +3,7 @@
 # relayd's gateway to foreign hosts: jobs of test/interop/relayed.sh, and what happens when a
 # host dies, its machine vanishes, a stranger calls, a relay is told to stop; two jobs
 # at a time; channels over the machine's own interfaces instead of the TAPs.
+# ipv6: yes
 # timeout: 400
 # shellcheck source=test/interop/relayed.sh
 . "$(dirname "$0")/../interop/relayed.sh"

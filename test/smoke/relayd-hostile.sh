@@ -3,6 +3,7 @@
 # A host without keys on each side of a relay while a job runs through it: forged ARP on the
 # private leg and on the WAN, a flood of HELLO from invented addresses on a leg with a large
 # subnet.  The job ends well, no byte goes to the attacker, the live neighbours keep their entries.
+# ipv6: yes
 # timeout: 240
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -3,6 +3,7 @@
 # Sites with identities, with a pre-shared key beside them and without one: jobs between them, the channel
 # between relays of a site, of which one with another identity is none; a relay whose key is no longer on
 # the other's list is refused and counted.
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

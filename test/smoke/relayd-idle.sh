@@ -3,6 +3,7 @@
 # A worker with nothing to do, idle: sleep: it sleeps until a receive interrupt of its private port
 # (net_tap) or the packet socket of its global one, and each wakes it.  A port whose driver has
 # neither (net_null) is looked at, and the log says so.
+# ipv6: yes
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"

@@ -3,6 +3,7 @@
 # Several jobs at a time through one relay per cluster: impi.ports, one server a port.  Two
 # jobs side by side, libmpi's and a foreign one; one of them dies; twenty short ones, two at
 # a time, with limits that any leak would reach; a primary relay dies.
+# ipv6: yes
 # timeout: 400
 # shellcheck source=test/interop/relayed.sh
 . "$(dirname "$0")/../interop/relayed.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # relayd's two legs in fresh namespaces: ARP, ping, TCP through the TAP, every kind of
 # bad frame counted by name, telemetry, and an end that leaves nothing behind.
+# ipv6: yes
 # timeout: 120
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"

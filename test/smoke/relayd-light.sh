@@ -3,6 +3,7 @@
 # Light paths by hand: two relays with a light port each, wired to Open vSwitch, under a job that
 # checks every byte.  Traffic takes the light once it is lit and the trunk when it is dark; a
 # circuit that goes under load loses nothing.
+# ipv6: yes
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -4,6 +4,7 @@
 # table goes over them; a visitor with a relay's address and no key, or another key, gets
 # nowhere and ends no channel; where nothing is sealed a claim does not replace a channel that
 # answers.  A killed relay that comes back is taken at once.
+# ipv6: yes
 # timeout: 170
 # shellcheck source=tools/testbed/lib.sh
 set -u

@@ -6,6 +6,7 @@
 #
 #	RELOADS=20	so many
 #	STALL_MS=50	so long it may stand still where it does not without them
+# ipv6: yes
 # timeout: 150
 # alone: how long a job stands still is measured
 set -u

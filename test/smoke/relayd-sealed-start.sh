@@ -3,6 +3,7 @@
 # Start-up between relays and impi-server, sealed (impi.server_sealing, --key-file): a listener on the
 # wire sees no command, address or token; a server without the key, one that is no server of ours, and
 # a client in clear are refused with a text that says what to do.
+# ipv6: yes
 # timeout: 150
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What the installed systemd unit promises: its commands run as they stand there, relayd says
 # READY=1 once it serves and STOPPING=1 when it is asked to end, and ends in time.
+# ipv6: yes
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
@@ -54,6 +55,7 @@ WATCHDOG_USEC=2000000 NOTIFY_SOCKET=$TMP/notify ip netns exec "$RELAY" $(says Ex
 RELAYD_PID=$!
 for _ in $(seq 1800); do grep -q READY=1 "$TMP/told" || ! kill -0 $RELAYD_PID 2>/dev/null && break; sleep 0.1; done
 check relayd-service-ready "READY=1 not told" grep -qx READY=1 "$TMP/told"
+six_seen
 check relayd-service-serves "no echo reply when it was ready" ip netns exec "$NODE" ping -q -c 1 -W 2 10.0.0.1
 told() { for _ in $(seq 300); do grep -q "$1" "$TMP/told" && return; sleep 0.1; done; return 1; }
 # As systemd has it: the file is checked, then the signal is sent; READY=1 ends what RELOADING=1 began.

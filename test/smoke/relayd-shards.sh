@@ -4,6 +4,7 @@
 # af_packet spreads as it likes; over jumbo frames; over ports with one queue for two
 # workers; and between two relays of two a side over a WAN that loses frames.  Data is right,
 # every worker carries its share, what is steered is counted on both sides, nothing is left.
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

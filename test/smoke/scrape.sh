@@ -3,6 +3,7 @@
 # What it costs to ask a relay that carries 10 000 lanes of 2000 processes for its figures: by
 # relayd-web and by relayctl, while segments pass.  It is little, and no turn of the worker is held
 # up by it, nor one of a gateway with as many channels as there can be.
+# ipv6: yes
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"

@@ -4,6 +4,7 @@
 # it grows to the path's MTU, 9000 and then 4000, which nobody told it; it follows a relay to which
 # a NAT gives another port; it heeds marks of congestion; when the WAN comes to pass less than a job's
 # segments, those go in parts.
+# ipv6: yes
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

@@ -4,6 +4,7 @@
 # relays each that checks every byte: by configuration first, then twice by relayctl while the job
 # runs.  Which way each pair of ranks takes is what `relayctl lanes` of all relays counts, and of
 # the trunks between two clusters what `relayctl paths` does.  What is no policy is refused.
+# ipv6: yes
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The lines of doc/tutorials, as a reader copies them, and what they say they show.
+# ipv6: no, because it plays a page of documents, which has IPv4 alone
 # timeout: 180
 set -u
 cd "$(dirname "$0")/../.." || exit 2

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The lines of doc/howto/two-sites.md, in its order, by its readers: who runs the rendezvous, the
 # administrators of two front ends, a user at each site.  Namespaces stand for machines, links for
-# NICs; each front end has an /etc and a /run of its own.
+# NICs; each front end has an /etc and a /run of its own.  With IPV6=1 by what the page says of IPv6.
+# ipv6: yes
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -22,6 +23,7 @@ on_exit()
 	local p n
 	for p in "${started[@]}"; do kill -TERM -- "-$p" 2>/dev/null; done
 	wait
+	[ -z "${IPV6:-}" ] || cat "$work"/relay-?.log | grep -c 'path to \[2001:db8::[12]1\].* up: ' >>"${SMOKE_SIX:-/dev/null}"
 	for n in wan a-node a-relay b-node b-relay; do ip netns del "$run-$n" 2>/dev/null; done
 	rm -rf "$work"
 }
@@ -54,6 +56,10 @@ ip netns add $run-wan && ip -n $run-wan link add sw type bridge || fail "no name
 ip -n $run-wan addr add 198.51.100.2/24 dev sw
 ip -n $run-wan link set lo up
 ip -n $run-wan link set sw up
+if [ -n "${IPV6:-}" ]; then
+	printf '%s\n' "in $run-wan" 'set net/ipv6/conf/sw/disable_ipv6 0' | "$B/test/inside" --settle
+	ip -n $run-wan addr add 2001:db8::2/64 dev sw nodad
+fi
 ip netns exec $run-wan ethtool -K sw tx off >/dev/null
 for s in a b; do
 	ip netns add $run-$s-node
@@ -96,6 +102,20 @@ END
 # (another one may be installed without a cluster); and at site b what it says.
 as_here() { sed 's|"device": "0000:03:00.0"|"interface": "priv0"|; s|"device": "0000:03:00.1"|"interface": "glob0"|
 	s|0@2,1@3|0@0,1@0|; s|"hugepages": true, "memory_mb": 1024|"hugepages": false, "memory_mb": 256|; s|"busy"|"sleep"|'; }
+as_six() { # what the page says of IPv6, in the file that is there
+	[ -z "${IPV6:-}" ] || lines "reach each other and the server by IPv6" | as_b_six "$1" |
+		python3 -c 'import json, sys
+def add(to, more):
+    for k, v in more.items():
+        if isinstance(v, dict):
+            add(to.setdefault(k, {}), v)
+        else:
+            to[k] = v
+conf = json.load(open(sys.argv[1]))
+add(conf, json.load(sys.stdin))
+json.dump(conf, open(sys.argv[1], "w"), indent=1)' "$work/$1/etc/relayd/site.json"
+}
+as_b_six() { if [ "$1" = b ]; then sed 's|::11/64|::21/64|; s|198.51.100.21=2001:db8::21|198.51.100.11=2001:db8::11|'; else cat; fi; }
 as_b() { if [ "$1" = b ]; then sed 's|"name": "a"|"name": "b"|; s|198\.51\.100\.11|198.51.100.21|'; else cat; fi; }
 
 # ---- 1. the rendezvous
@@ -117,9 +137,10 @@ for s in a b; do
 	{
 		lines 'Once, from this tree'
 		lines 'The configuration of site a' | as_here | as_b $s
+	} | play $s-relay "$work/$s" >"$work/relay-$s.log" 2>&1 && as_six $s && {
 		lines 'hugepages and drivers above all'
 		lines 'Reboot if it says' | sed '$d'
-	} | play $s-relay "$work/$s" >"$work/relay-$s.log" 2>&1
+	} | play $s-relay "$work/$s" >>"$work/relay-$s.log" 2>&1
 	succeeded $? "site $s: configured and checked"
 	lines 'Reboot if it says' | sed -n '$p' | play $s-relay "$work/$s" >>"$work/relay-$s.log" 2>&1 &
 	started+=($!)

@@ -3,6 +3,7 @@
 # Programs of another version (doc/compatibility.md): the number in a copy of the binary is another
 # one.  A relay beside it says so and jobs go on; libmpi begins no job with another one in its cluster,
 # or with one of another release in another cluster.
+# ipv6: yes
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # relayd-web beside real relays and a job: OpenMetrics that Prometheus takes, every drop reason and
 # every figure of status, a page in a real browser, requests it refuses, a relay that goes away.
+# ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -550,6 +550,12 @@ testbed_outside() {
 		echo "$(testbed_global_addr "$1")${2:+:$2}"
 	fi
 }
+# testbed_six_seen LOG...: how many paths outside are up by IPv6, as these logs of relays say; added to the
+# file SMOKE_SIX, for who runs scenarios wants to know that IPV6=1 came to anything.
+testbed_six_seen() {
+	[ -n "${IPV6:-}" ] || return 0
+	cat "$@" 2>/dev/null | grep -c ': path to \[fd00:57a6:.*is up: ' >>"${SMOKE_SIX:-/dev/null}"
+}
 _tb_six() { # FRONTEND: for trunks.ipv6; nothing without IPV6
 	local o i list=''
 	[ -n "${IPV6:-}" ] && [[ " ${IPV4_ONLY:-} " != *" $1 "* ]] || return 0
@@ -709,6 +715,7 @@ testbed_down() {
 		_tb_kill_groups KILL
 		_tb_kill_rest KILL
 	}
+	testbed_six_seen "$TB_LOG"/relayd-*.log
 	while read -r n; do doomed+="netns del $TB_ID-$n"$'\n'; done <"$TB_DIR/nodes"
 	ip -force -batch - <<<"$doomed" 2>/dev/null
 	set -- /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*
