@@ -210,13 +210,37 @@ verdict "without a spare the others go on" "$(smaller || tell_logs)$(grep -h 'th
 stop_all
 SPD_SPARES=1
 SPD_MORE=', "detect": { "beat_ms": 100, "missed": 8 }, "severity": { "process": "takeover" }, "spares": { "refill": true }'
-spd_conf "$B/examples/takeover" 1000000 10
+# A process of these that comes while $SPD/hold is there waits behind MPI_Init until it is not.
+${CC:-cc} -shared -fPIC -o "$SPD/hold.so" -x c - <<'END' || fail "no compiler"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+int PMPI_Init(int *argc, char ***argv);
+int MPI_Init(int *argc, char ***argv)
+{
+	int rc = PMPI_Init(argc, argv);
+	while (access(getenv("SPD_HOLD"), F_OK) == 0) {
+		close(creat(getenv("SPD_HELD"), 0600));
+		usleep(10000);
+	}
+	return rc;
+}
+END
+spd_conf /usr/bin/env "ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0" "SPD_HOLD=$SPD/hold" "SPD_HELD=$SPD/held" \
+	"LD_PRELOAD=$SPD/hold.so" "$B/examples/takeover" 1000000 10
 spd_start
 spd_wait "four ranks" ranks 4 || fail "the ranks do not start to refill"
-for n in 5 6; do
-	kill -9 "$(spd_rank_pid 1)"
-	spd_wait "rank 1 again" ranks $n || fail "nobody takes rank 1 over"
-done
+kill -9 "$(spd_rank_pid 1)"
+spd_wait "rank 1 again" ranks 5 || fail "nobody takes rank 1 over"
+touch "$SPD/hold"
+kill -9 "$(spd_rank_pid 1)"
+spd_wait "a new process that is held" test -e "$SPD/held" || fail "nobody takes rank 1 over once more"
+# Another one goes before the new process has asked whether it is new: it still is.
+kill -9 "$(spd_rank_pid 2)"
+spd_wait "a new rank 2" grep -qh 'takes over role 2' "$SPD/n0.log" "$SPD/n1.log" "$SPD/n2.log" || fail "nobody takes rank 2 over"
+rm "$SPD/hold"
+spd_wait "ranks 1 and 2 again" ranks 7 || fail "the ranks do not go on"
 verdict "a spare that was used is made up for" "$(grep -h 'the sum is' "$SPD"/n*.log)"
+verdict "who is new is told so also in a later epoch" "$(grep -h '^takeover: rank 1 is' "$SPD"/n*.log | grep -vc 'a new one' | grep -v '^1$')"
 stop_all
 exit $rc
