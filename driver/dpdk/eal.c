@@ -141,6 +141,8 @@ rd_eal_start(const struct rd_eal_opts *o, char *err, size_t err_max)
 			 ARGS_MAX, ARG_MAX);
 		return -E2BIG;
 	}
+	/* EAL takes systemd's list of the service's folders for one folder. */
+	(void)unsetenv("RUNTIME_DIRECTORY");
 	/* EAL permutes the vector it is given (getopt). */
 	static char *argv[ARGS_MAX + 1];
 	memcpy(argv, eal.argv, sizeof argv);

@@ -11,7 +11,7 @@
  *          software ports (af_packet, af_xdp, memif, ring), not for real NICs;
  *          its pages come as they are touched, or with `resident` all at the start.
  * Files    EAL makes /var/run/dpdk/PREFIX with its telemetry socket; rd_eal_stop
- *          removes both.
+ *          removes both.  RUNTIME_DIRECTORY of the environment does not move them.
  * Threads  rd_eal_start and rd_eal_stop by the main thread, once per process.
  * Errors   0 or a negative errno; err gets one line: what, where, what to do. */
 #ifndef DRIVER_EAL_H
