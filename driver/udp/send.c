@@ -164,6 +164,7 @@ send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t 
 {
 	uint32_t at = 0, single_to = 0, cut = u->run_most;
 	unsigned retries = 0;
+	bool stopped = false; /* the last call, at a message that is the first of this one */
 
 	/* A batch that is not full is all there is: somebody waits for its end, and takes in the
 	 * first half while the kernel cuts the second. */
@@ -183,8 +184,13 @@ send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t 
 			u->count.tx_datagrams += u->tx_run[i];
 			u->count.tx_runs += u->tx_run[i] > 1;
 		}
-		if (r > 0)
+		if (r > 0) {
+			/* What stopped it is not said.  It was no lack of room, as that one went
+			 * now: an earlier datagram's error, whose report stays (send_fault()). */
+			u->errors_queued |= stopped;
+			stopped = (uint32_t)r < k;
 			continue;
+		}
 		switch (send_fault(u, errno)) {
 		case SEND_RETRY:
 			if (++retries < 2 * TX_BATCH)

@@ -299,6 +299,34 @@ farewell_before_unreachable(void **state)
 	close_end(&a);
 }
 
+/* sendmmsg() keeps the error to itself that it met behind its first message: it is read all the
+ * same, or poll() would return at once from then on. */
+static void
+error_amid_a_batch(void **state)
+{
+	static struct end a, b, c;
+	struct suci_addr to;
+	uint32_t path;
+
+	(void)state;
+	open_end(&b, 2, false);
+	to = suci_udp_local(b.udp);
+	close_end(&b);
+	open_end(&a, 1, false);
+	open_end(&c, 3, false);
+	assert_int_equal(suci_path_open(a.ep, &to, "hi", 2, &path, suci_udp_now_ns()), 0);
+	to = suci_udp_local(c.udp);
+	assert_int_equal(suci_path_open(a.ep, &to, "hi", 2, &a.path, suci_udp_now_ns()), 0);
+	assert_true(suci_udp_tx(a.udp, suci_udp_now_ns()));
+	suci_udp_poll(a.udp, suci_udp_now_ns());
+	struct pollfd p = {.fd = suci_udp_fd(a.udp), .events = POLLIN};
+	assert_true(poll(&p, 1, 0) >= 0);
+	assert_false(p.revents & POLLERR);
+	run(&a, &c, &a.up);
+	close_end(&c);
+	close_end(&a);
+}
+
 /* The kernel cuts and merges, if it can at all. */
 static void
 transfer_in_runs(void **state)
@@ -674,6 +702,7 @@ main(void)
 		cmocka_unit_test(bad_configurations),
 		cmocka_unit_test(transfer_and_unreachable),
 		cmocka_unit_test(farewell_before_unreachable),
+		cmocka_unit_test(error_amid_a_batch),
 		cmocka_unit_test(transfer_in_runs),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(sealed),
@@ -687,6 +716,7 @@ main(void)
 	const struct CMUnitTest six[] = {
 		cmocka_unit_test(transfer_and_unreachable),
 		cmocka_unit_test(farewell_before_unreachable),
+		cmocka_unit_test(error_amid_a_batch),
 		cmocka_unit_test(transfer_in_runs),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(sealed),
