@@ -198,53 +198,6 @@ cc_kind(int cc)
 }
 
 static int
-load_identity(struct datagram_sock *s, const struct datagram_conf *conf,
-	      struct suci_seal_conf *seal)
-{
-	char why[SEAL_TEXT];
-	s->ring = take_sock(s, sizeof *s->ring);
-	if (!s->ring) {
-		datagram_fail_open(ENOMEM, "out of memory");
-		return -1;
-	}
-	if (seal_ring_load(conf->identity_file, conf->peers_file, s->ring, why)) {
-		datagram_fail_open(EINVAL, "%s", why);
-		return -1;
-	}
-	seal->me = &s->ring->me;
-	seal->peer = s->ring->peer;
-	seal->npeers = s->ring->npeers;
-	return 0;
-}
-
-/* -1: said why. */
-static int
-load_sock_keys(struct datagram_sock *s, const struct datagram_conf *conf,
-	       struct suci_seal_conf *seal)
-{
-	char why[SEAL_TEXT];
-	const char *file = conf->psk_file;
-	if (!file && !conf->identity_file)
-		return 0;
-	seal->aead = seal_aes256gcm();
-	if (!seal->aead) {
-		datagram_fail_open(ENOTSUP, "the AES library cannot be used on this machine");
-		return -1;
-	}
-	seal->legs = 1;
-	s->sealed = true;
-	if (conf->identity_file && load_identity(s, conf, seal))
-		return -1;
-	int n = file ? seal_psk_load(file, seal->key, why) : 0;
-	if (n < 0) {
-		datagram_fail_open(EINVAL, "%.80s: %s", file, why);
-		return -1;
-	}
-	seal->nkeys = (uint32_t)n;
-	return 0;
-}
-
-static int
 make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 {
 	const struct datagram_conf *c = &s->conf;
@@ -311,9 +264,7 @@ dismantle_sock(struct datagram_sock *s)
 	datagram_mem_fini(&s->in_mem);
 	datagram_mem_fini(&s->out_mem);
 	free(s->ep_mem);
-	if (s->ring)
-		seal_ring_wipe(s->ring);
-	free(s->ring);
+	datagram_keys_free(s);
 	free(s->lanes_mem);
 	free(s->peer);
 	free(s->path_peer);
@@ -365,7 +316,7 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	datagram_in_init(s);
 	datagram_mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
-	bool told = open_udp(s, me, conf->ip) || load_sock_keys(s, conf, &seal) ||
+	bool told = open_udp(s, me, conf->ip) || datagram_keys_open(s, conf, &seal) ||
 		    datagram_door_init(s, conf);
 	int err = told ? errno : 0;
 	if (!told && (mark_alive(s) < 0 || make_sock_peers(s, db) < 0 || make_sock_lanes(s) < 0 ||

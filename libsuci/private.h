@@ -154,6 +154,9 @@ struct datagram_sock {
 	uint64_t magic;
 	const uint8_t *alive;	/* a page that is wiped in a child */
 	struct seal_ring *ring; /* NULL: no identities */
+	struct key_files {	/* NULL: none */
+		char *psk, *identity, *peers;
+	} files;
 	bool sealed;
 	struct datagram_conf conf;
 	struct suci_udp *udp;
@@ -228,6 +231,13 @@ int datagram_enter(struct datagram_sock *s);
 struct peer *datagram_peer_find(struct datagram_sock *s, uint32_t id);
 /* The same with the error set. */
 struct peer *datagram_peer_get(struct datagram_sock *s, uint32_t id);
+
+/* ---- keys.c ---- */
+/* Into seal what conf's files say, none if it names none.  0, or said why not.  Frees nothing:
+ * datagram_keys_free(). */
+int datagram_keys_open(struct datagram_sock *s, const struct datagram_conf *conf,
+		       struct suci_seal_conf *seal);
+void datagram_keys_free(struct datagram_sock *s);
 
 /* ---- peer.c ---- */
 #define HELLO_BYTES 16

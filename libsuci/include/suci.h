@@ -239,6 +239,13 @@ int datagram_window(struct datagram_sock *s, uint32_t id, uint32_t packets);
  * lower ones here, on the way and at its reader.  It may overtake what was written
  * with a lower one. */
 int datagram_priority(struct datagram_sock *s, uint32_t id, int prio);
+/* [+] Read conf.psk_file, or identity_file and peers_file, again, under the names that
+ * datagram_open_with() was given.  From now on paths are opened with what they say.  Those that are
+ * there stay as they are, but for those to identities that peers_file does not have any more.  To
+ * change a key without a gap add the new one behind the old one everywhere, then put it first
+ * everywhere, then remove the old one.  -1: nothing is changed (EINVAL, and datagram_error() says
+ * what is wrong with a file, or that the socket is not sealed). */
+int datagram_rekey(struct datagram_sock *s);
 
 /* ---- doors ----
  *

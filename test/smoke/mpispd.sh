@@ -179,6 +179,20 @@ prlimit --pid "$daemon" --nofile="${limit// /}":
 answers() { status n0 | grep -q 'rank 0.*(pid'; }
 verdict "the control socket waits for descriptors" "$(spd_wait "an answer" answers
 	[ $((2 * used)) -lt $since ] || echo "the daemon took $used ticks of $since")"
+# Keys change in three steps; who comes back after that has the new one alone.
+keys=("1 $(printf '5%.0s' {1..64})" "2 $(printf '7%.0s' {1..64})")
+reloaded() { [ "$(cat "$SPD"/n*.log | grep -c '^mpispd n[0-9]: reload: keys of')" -ge "$1" ]; }
+reload_keys() { # STEP KEY...: at the nodes by both ways
+	(umask 077 && printf '%s\n' "${@:2}" >"$SPD/key.new" && mv "$SPD/key.new" "$SPD/key")
+	"$B/bin/mpispctl" -s "$SPD/n0.sock" reload && "$B/bin/mpispctl" -s "$SPD/n1.sock" reload &&
+		kill -HUP "$(spd_pid n2)" && spd_wait "keys of step $1" reloaded $((3 * $1))
+}
+reload_keys 1 "${keys[@]}" && reload_keys 2 "${keys[1]}" "${keys[0]}" && reload_keys 3 "${keys[1]}"
+succeeded $? "mpispctl reload and SIGHUP take other keys"
+chmod 644 "$SPD/key"
+said=$("$B/bin/mpispctl" -s "$SPD/n0.sock" reload 2>&1)
+verdict "a key file that others may read is refused" "$(grep -q 'chmod' <<<"$said" || echo "$said")"
+chmod 600 "$SPD/key"
 victim=$([ "$(master)" = n2 ] && echo n1 || echo n2)
 n=$(grep -hc '^takeover: rank [0-9]* is' "$SPD/$victim.log")
 node_dies "$victim"

@@ -45,7 +45,7 @@ write_identity(char digit, char public_key[2 * SEAL_DH + 1])
 
 /* What the one hears that writes to the other, which reads. */
 static const char *
-hear(struct kit *k, uint32_t from)
+hear_from(struct kit *k, uint32_t from, uint32_t to)
 {
 	static char text[512];
 
@@ -53,15 +53,21 @@ hear(struct kit *k, uint32_t from)
 	double end = kit_now() + LIMIT_S;
 	int64_t r = 1;
 
-	assert_int_equal(datagram_destination(s, !from), 0);
+	assert_int_equal(datagram_destination(s, to), 0);
 	assert_int_equal(datagram_write(s, "x", 1), 1);
 	while (r > 0 && kit_now() < end) {
-		(void)datagram_progress(k->s[!from]);
+		(void)datagram_progress(k->s[to]);
 		(void)datagram_progress(s);
-		r = datagram_queue_length(s, !from);
+		r = datagram_queue_length(s, to);
 	}
 	snprintf(text, sizeof text, "%s", r < 0 ? datagram_error(s) : r ? "" : "it has it");
 	return text;
+}
+
+static const char *
+hear(struct kit *k, uint32_t from)
+{
+	return hear_from(k, from, !from);
 }
 
 static void
@@ -114,15 +120,106 @@ each_end_says_what_it_sees(void **state)
 	}
 }
 
+/* A line of a file of keys. */
+static const char *
+key_line(char digit)
+{
+	static char line[2][68];
+	static unsigned next;
+	char *l = line[next++ % 2];
+
+	l[0] = digit;
+	l[1] = ' ';
+	memset(l + 2, digit, 64);
+	memcpy(l + 66, "\n", 2);
+	return l;
+}
+
+/* What is open stays, what is opened then needs a new key; a file that is wrong changes nothing. */
+static void
+other_keys_are_taken(void **state)
+{
+	(void)state;
+	struct kit k;
+
+	kit_init(&k, 4);
+	k.conf.connect_ms = 1000;
+	k.conf.psk_file = write_file("psk", key_line('1'));
+	kit_open(&k, 0);
+	kit_open(&k, 1);
+	wants(0, hear(&k, 0), "it has it");
+	write_file("psk", "no key\n");
+	assert_int_equal(datagram_rekey(k.s[0]), -1);
+	assert_int_equal(errno, EINVAL);
+	wants(1, datagram_error(k.s[0]), "psk");
+	write_file("psk", key_line('2'));
+	assert_int_equal(datagram_rekey(k.s[0]), 0);
+	wants(2, hear(&k, 0), "it has it");
+	kit_open(&k, 2);
+	wants(3, hear_from(&k, 2, 0), "it has it");
+	k.conf.psk_file = write_file("old", key_line('1'));
+	kit_open(&k, 3);
+	wants(4, hear_from(&k, 3, 0), "does it have a key of our psk_file");
+	wants(5, hear_from(&k, 3, 1), "it has it");
+	kit_fini(&k);
+}
+
+/* Who is struck off the list of peers is sent away, though its path was open. */
+static void
+strangers_go(void **state)
+{
+	(void)state;
+	char key[2][2 * SEAL_DH + 1], list[400];
+	struct kit k;
+
+	kit_init(&k, 2);
+	k.conf.connect_ms = 1000;
+	const char *id0 = write_identity('1', key[0]), *id1 = write_identity('2', key[1]);
+	k.conf.identity_file = id0;
+	snprintf(list, sizeof list, "one %s 127.0.0.0/8\nzero %s 127.0.0.0/8\n", key[1], key[0]);
+	k.conf.peers_file = write_file("peers.0", list);
+	kit_open(&k, 0);
+	k.conf.identity_file = id1;
+	k.conf.peers_file = write_file("peers.1", list);
+	kit_open(&k, 1);
+	wants(0, hear(&k, 0), "it has it");
+	assert_int_equal(datagram_rekey(k.s[1]), 0);
+	wants(1, hear(&k, 0), "it has it");
+	snprintf(list, sizeof list, "one %s 127.0.0.0/8\n", key[1]);
+	write_file("peers.1", list);
+	assert_int_equal(datagram_rekey(k.s[1]), 0);
+	wants(2, hear(&k, 0), "is not among our peers any more");
+	kit_fini(&k);
+}
+
+/* A socket without keys has none to read again. */
+static void
+bare_sockets_have_none(void **state)
+{
+	(void)state;
+	struct kit k;
+
+	kit_init(&k, 1);
+	kit_open(&k, 0);
+	assert_int_equal(datagram_rekey(k.s[0]), -1);
+	assert_int_equal(errno, EINVAL);
+	kit_fini(&k);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_end_says_what_it_sees)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_end_says_what_it_sees),
+		cmocka_unit_test(other_keys_are_taken),
+		cmocka_unit_test(strangers_go),
+		cmocka_unit_test(bare_sockets_have_none),
+	};
 
 	if (!mkdtemp(folder))
 		return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	static const char *const names[] = {"id.1", "id.2", "peers.0", "peers.1"};
+	static const char *const names[] = {"id.1", "id.2", "peers.0", "peers.1", "psk", "old"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char path[128];
 		snprintf(path, sizeof path, "%s/%s", folder, names[i]);

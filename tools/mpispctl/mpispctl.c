@@ -36,6 +36,7 @@ static const char usage[] =
 	"  rechain FROM TO NEW  to another cluster instead\n"
 	"  log                  what the daemon said lately\n"
 	"  events               what it says from now on\n"
+	"  reload               it reads its keys again\n"
 	"  cluster add NAME     start a stage that starts later, or was stopped\n"
 	"  cluster drain NAME   no new frames come to it\n"
 	"  cluster stop NAME    end its processes\n"
@@ -308,6 +309,8 @@ run_ctl_command(struct options *o, int argc, char **argv)
 		(void)show_lines(0, o);
 	else if (strcmp(name, "events") == 0)
 		follow_events(o);
+	else if (strcmp(name, "reload") == 0)
+		json_decref(ask_daemon("reload", NULL));
 	else if (strcmp(name, "cluster") == 0 && argc == 3)
 		steer_stage(argv[1], argv[2]);
 	else if (strcmp(name, "cluster") == 0)

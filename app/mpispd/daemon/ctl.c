@@ -163,7 +163,7 @@ describe_log(uint32_t first)
 
 /* ---- methods ---- */
 
-enum { STATUS, CHAINS, LOG, DRAIN, STOP, CHAIN, CLUSTER };
+enum { STATUS, CHAINS, LOG, RELOAD, DRAIN, STOP, CHAIN, CLUSTER };
 
 static const struct rd_rpc_param log_params[] = {
 	{"first", RD_RPC_UINT, false, 0, UINT32_MAX, NULL, "number of the first line"}};
@@ -178,6 +178,7 @@ static const struct rd_rpc_method methods[] = {
 	{"status", NULL, 0, NULL, STATUS, "units, slots and roles of this cluster"},
 	{"chains", NULL, 0, NULL, CHAINS, "chains, as all units have agreed"},
 	{"log", log_params, 1, NULL, LOG, "what was said lately"},
+	{"reload", NULL, 0, NULL, RELOAD, "read keys again"},
 	{"drain", drain_params, 1, NULL, DRAIN, "empty this unit: its roles go to spares"},
 	{"stop", NULL, 0, NULL, STOP, "end this cluster, or all of the pipeline"},
 	{"chain", chain_params, 1, NULL, CHAIN, "change chains; answers when it is agreed on"},
@@ -215,6 +216,17 @@ ask_for(struct rd_rpc_conn *c, const struct rd_rpc_call *call, uint64_t now_ns)
 }
 
 static void
+take_files_again(struct rd_rpc_conn *c)
+{
+	char why[SPD_WHY];
+
+	if (spd_reload(why))
+		rd_rpc_result(c, json_object());
+	else
+		rd_rpc_error(c, RD_RPC_STATE, "%s", why);
+}
+
+static void
 answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
 {
 	uint64_t now = spd_now_ns();
@@ -233,6 +245,9 @@ answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
 		break;
 	case LOG:
 		rd_rpc_result(c, describe_log(call->given[0] ? call->number[0] : 0));
+		break;
+	case RELOAD:
+		take_files_again(c);
 		break;
 	case DRAIN:
 		sp_node_drain(spd.node, !call->given[0] || call->number[0], now);

@@ -114,6 +114,8 @@ struct spd {
 extern struct spd spd;
 
 uint64_t spd_now_ns(void);
+/* Take over what can be of files that have changed, and log it; false: nothing, and why. */
+bool spd_reload(char why[SPD_WHY]);
 
 /* --- log.c */
 #define SPD_LOG_LINES 512u
@@ -132,6 +134,8 @@ uint64_t spd_log_last(void);
 /* --- net.c */
 bool spd_net_open(char why[SPD_WHY]);
 void spd_net_close(void);
+/* The file of keys again; false: they stay as they are, and why. */
+bool spd_net_rekey(char why[SPD_WHY]);
 void spd_net_read(uint64_t now_ns);
 /* To a unit of any cluster; a block that finds no room is dropped, and counted. */
 void spd_net_send(uint32_t unit, const void *bytes, size_t len);

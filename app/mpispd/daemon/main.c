@@ -150,9 +150,42 @@ watch_daemon_signals(void)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* All daemons of a universe have one configuration, so another one is not for a daemon to take. */
+bool
+spd_reload(char why[SPD_WHY])
+{
+	struct spd_conf *now = spd_conf_read(spd.file, why);
+
+	if (!now)
+		return false;
+	bool other = now->hash != spd.conf->hash;
+	spd_conf_free(now);
+	if (other)
+		spd_log("reload: %s has changed; for that stop all daemons, and start them again",
+			spd.file);
+	if (!spd.conf->psk_file) {
+		snprintf(why, SPD_WHY, "without universe.psk_file nothing is read again");
+		return false;
+	}
+	if (!spd_net_rekey(why))
+		return false;
+	spd_log("reload: keys of %s", spd.conf->psk_file);
+	return true;
+}
+
+static void
+hear_hangup(void)
+{
+	char why[SPD_WHY];
+
+	if (!spd_reload(why))
+		spd_log("SIGHUP: %s; the keys stay as they are", why);
 }
 
 static void
@@ -161,6 +194,11 @@ hear_signals(void)
 	struct signalfd_siginfo s;
 
 	while (read(signals, &s, sizeof s) == (ssize_t)sizeof s) {
+		/* The kernel's own is of a terminal that closes. */
+		if (s.ssi_signo == SIGHUP && s.ssi_code != SI_KERNEL) {
+			hear_hangup();
+			continue;
+		}
 		spd_log("%s", strsignal((int)s.ssi_signo));
 		if (spd.ending)
 			spd_proc_signal(SIGKILL);
@@ -298,6 +336,7 @@ static const char usage[] =
 	"  --socket PATH  of mpispctl; otherwise " SOCKET_FOLDER "/UNIT.sock\n"
 	"  --new          begin anew: forget the journal of a run before\n"
 	"  --check FILE   only say whether FILE can work\n"
+	"SIGHUP, or mpispctl reload: keys are read again.\n"
 	"  --version, --help\n";
 
 /* It may be asked elsewhere than on a node, so a key that is not here is no fault of the file. */

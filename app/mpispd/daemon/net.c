@@ -86,6 +86,15 @@ spd_net_open(char why[SPD_WHY])
 	return spd.net != NULL;
 }
 
+bool
+spd_net_rekey(char why[SPD_WHY])
+{
+	if (datagram_rekey(spd.net) == 0)
+		return true;
+	snprintf(why, SPD_WHY, "%s", datagram_error(spd.net));
+	return false;
+}
+
 void
 spd_net_close(void)
 {
