@@ -19,7 +19,6 @@
 #			ONLY=. all kinds of faults under both policies
 # ipv6: yes
 # timeout: 300
-# alone: how long a job stands still is measured
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
