@@ -336,8 +336,8 @@ static const char usage[] =
 	"  --socket PATH  of mpispctl; otherwise " SOCKET_FOLDER "/UNIT.sock\n"
 	"  --new          begin anew: forget the journal of a run before\n"
 	"  --check FILE   only say whether FILE can work\n"
-	"SIGHUP, or mpispctl reload: keys are read again.\n"
-	"  --version, --help\n";
+	"  --version, --help\n"
+	"SIGHUP, or mpispctl reload: keys are read again.\n";
 
 /* It may be asked elsewhere than on a node, so a key that is not here is no fault of the file. */
 static void
