@@ -113,12 +113,18 @@ export IMPI_AUTH_NONE=1 LIBMPI_JOIN_TIMEOUT_S=60
 
 # In one allocation; OUT is what it says, S its status.
 allocated() { OUT=$(inside timeout 100 salloc -Q -n 4 bash -c "$1" 2>&1); S=$?; }
-# Two sites as two steps of it; PROGRAM0 and PROGRAM1, and the statuses of both.
+# Two sites as two steps of it; PROGRAM0 and PROGRAM1, and the statuses of both.  With WORDS the
+# second one starts when the server has said them once more than before: it serves all jobs here.
 sites()
 {
+	local words=${3:-} said=0
+	[ -z "$words" ] || said=$(grep -c "$words" "$W/server.out")
 	allocated "site() { $B/bin/impirun -client \$1 $server --launcher srun -np 2 --exact \$2; }
 		site 0 '$1' & a=\$!
-		for ((i = 0; i < 100; i++)); do [ -z '${3:-}' ] || grep -q '${3:-}' $W/server.out && break; sleep 0.1; done
+		for ((i = 0; i < 300; i++)); do
+			[ -z '$words' ] || [ \$(grep -c '$words' $W/server.out) -gt $said ] && break
+			sleep 0.1
+		done
 		site 1 '$2'; b=\$?; wait \$a; echo statuses \$? \$b"
 }
 has() { grep -qE "$1" <<<"$OUT" && echo || echo "${OUT:0:600}" | paste -sd' '; }
