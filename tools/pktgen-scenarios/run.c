@@ -13,15 +13,16 @@
 
 #include <bsd/string.h>
 
-#define CHORES_NS    (200 * BASE_US_NS) /* TAPs, channels, events */
-#define CHANNEL_MS   10000u
-#define ANSWER_MS    20000u
-#define CONNECT_MS   30000u
-#define GIVE_TRIES   5u
-#define SETTLE_MS    30u
-#define TAKE_OVER_MS 5000u
-#define ARP_WAIT_MS  10000u
-#define REPLAY_TURN  2 /* frames at a time */
+#define CHORES_NS     (200 * BASE_US_NS) /* TAPs, channels, events */
+#define CHANNEL_MS    10000u
+#define ANSWER_MS     20000u
+#define CONNECT_MS    30000u
+#define GIVE_TRIES    5u
+#define SETTLE_MS     30u
+#define TAKE_OVER_MS  5000u
+#define ARP_WAIT_MS   10000u
+#define LATE_NAMES_NS (5 * BASE_S_NS) /* liveness, and a turn */
+#define REPLAY_TURN   2		      /* frames at a time */
 
 /* ---- channels ------------------------------------------------------------------------ */
 
@@ -648,6 +649,30 @@ name_losses(struct pg_result *o)
 	set_scenario_run(o, PG_M_unnamed, more > 0 ? more : 0);
 }
 
+/* relayd's counters after the run.  It names what it holds for a path when it gives the path up:
+ * the silence of four seconds that ends one may have begun with the last event of the run.  So they
+ * are read again while something that was lost has no name. */
+static json_t *
+read_late_names(struct pg_run *r, const json_t *before)
+{
+	struct pg_result *o = r->out;
+	struct rd_clock *clock = &r->ctx->net.clock;
+	uint64_t end = rd_clock_ns(clock) + LATE_NAMES_NS;
+	json_t *after;
+	while ((after = pg_stats_read(r->ctx->lab))) {
+		o->nreasons = 0;
+		set_scenario_run(o, PG_M_relay_drops, pg_stats_reasons(before, after, o));
+		if (!r->load->from_template)
+			name_losses(o);
+		if (r->load->from_template || o->m[PG_M_unnamed] == 0 || rd_clock_ns(clock) > end ||
+		    *r->ctx->stop)
+			break;
+		json_decref(after);
+		usleep(100000);
+	}
+	return after;
+}
+
 void
 pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 {
@@ -671,11 +696,7 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 	pg_progress_end(&c->progress);
 	c->run = NULL;
 	c->net.datagram = NULL;
-	json_t *after = before ? pg_stats_read(c->lab) : NULL;
-	if (before && after)
-		set_scenario_run(out, PG_M_relay_drops, pg_stats_reasons(before, after, out));
-	if (before && after && !load->from_template)
-		name_losses(out);
+	json_t *after = before ? read_late_names(&r, before) : NULL;
 	judge_scenario_run(&r, before, after);
 	json_decref(before);
 	json_decref(after);
