@@ -231,7 +231,7 @@ mmp_meeting_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 			return SUCI_DROPPED;
 		if (!s->told)
 			return SUCI_REFUSED;
-	} else if (!door_client_hold(&s->client, src - 1)) {
+	} else if (!door_client_hold(&s->client, 0, src - 1)) {
 		return SUCI_DROPPED; /* it sends again, and there may be room then */
 	}
 	return open_door_talk(m, path, dst, src, &lane) ? SUCI_TAKEN : SUCI_DROPPED;

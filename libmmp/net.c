@@ -385,7 +385,7 @@ hear_site_relay(void *user, uint32_t path, const void *note, size_t len, uint64_
 	struct mmp *m = mmp_of_lanes(user);
 	(void)now_ns;
 	if (mmp_sites_has(m, path))
-		door_client_note(&m->sites->client, note, len);
+		door_client_note(&m->sites->client, 0, note, len);
 }
 
 static const struct suci_lane_ops sites_ops = {

@@ -125,8 +125,9 @@ mmp_sites_know(struct mmp *m)
 /* ---- what the client of doors wants ---- */
 
 static bool
-say_to_site_relay(void *user, const void *note, size_t len)
+say_to_site_relay(void *user, uint32_t site, const void *note, size_t len)
 {
+	(void)site;
 	struct mmp *m = user;
 	m->dirty = true;
 	return suci_path_note(m->ep, m->sites->path, note, len, m->now_ns) == SUCI_ERR_OK;
@@ -185,9 +186,9 @@ rank_lost(void *user, uint32_t import, enum door_client_lost why)
 
 /* Only rank 0 holds doors, of those that it will import, too. */
 static void
-caller_gone(void *user, uint32_t label)
+caller_gone(void *user, uint32_t site, uint32_t label)
 {
-	(void)user, (void)label;
+	(void)user, (void)site, (void)label;
 }
 
 static const struct door_client_ops sites_client_ops = {.say = say_to_site_relay,
@@ -219,7 +220,7 @@ mmp_sites_path_up(struct mmp *m, const void *hello, size_t len)
 	s->mss = door_client_mss(info.mss, mtu);
 	(void)suci_path_set_liveness(m->ep, s->path, m->threaded ? RELAY_LIVES : INLINE_LIVES,
 				     BASE_S_NS);
-	door_client_up(&s->client);
+	door_client_up(&s->client, 0);
 }
 
 void
@@ -237,7 +238,7 @@ mmp_sites_path_down(struct mmp *m, enum suci_down why, const char *text)
 		snprintf(s->why, WHY_MAX,
 			 "our relay %.40s does not answer on UDP: is relayd there?", m->env.relay);
 	mmp_meeting_lost(m);
-	door_client_down(&s->client, !s->known && !s->failed, m->now_ns);
+	door_client_down(&s->client, 0, !s->known && !s->failed, m->now_ns);
 }
 
 static uint64_t
@@ -247,8 +248,8 @@ open_site_relay(struct mmp *m)
 	uint8_t hello[RELAY_HELLO_LEN];
 	if (s->path != NONE || s->failed)
 		return BASE_NEVER_NS;
-	if (m->now_ns < s->client.retry_ns)
-		return s->client.retry_ns;
+	if (m->now_ns < s->client.site[0].retry_ns)
+		return s->client.site[0].retry_ns;
 	door_client_hello(hello);
 	if (suci_path_open(m->ep, &s->relay, hello, sizeof hello, &s->path, m->now_ns)) {
 		s->path = NONE;
@@ -275,7 +276,7 @@ mmp_sites_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 	/* Its import of us came first. */
 	if (!s->known)
 		return SUCI_REFUSED;
-	uint32_t i = door_client_called(&s->client, OWN, src, &more);
+	uint32_t i = door_client_called(&s->client, 0, OWN, src, &more);
 	if (i == DOOR_CLIENT_NONE)
 		return more ? SUCI_REFUSED : SUCI_DROPPED;
 	uint32_t rank = s->client.import[i].whose;

@@ -189,8 +189,8 @@ open_relay_path(struct datagram_sock *s)
 {
 	uint8_t hello[RELAY_HELLO_LEN];
 	uint32_t path;
-	if (s->now_ns < s->door.client.retry_ns) {
-		wake_door(s, s->door.client.retry_ns);
+	if (s->now_ns < s->door.client.site[0].retry_ns) {
+		wake_door(s, s->door.client.site[0].retry_ns);
 		return;
 	}
 	door_client_hello(hello);
@@ -249,7 +249,7 @@ give_up_stuck(struct datagram_sock *s)
 		if (s->now_ns - p->acked_ns < limit)
 			continue;
 		if (p->import == NONE)
-			(void)door_client_unhold(&s->door.client, p->label);
+			(void)door_client_unhold(&s->door.client, 0, p->label);
 		end_reached(s, p, ETIMEDOUT, "takes nothing");
 	}
 	s->door.look_ns = s->now_ns + LOOK_NS;
@@ -262,7 +262,7 @@ datagram_door_turn(struct datagram_sock *s)
 	s->door.due_ns = BASE_NEVER_NS;
 	if (!s->door.via || s->closing)
 		return;
-	if (s->door.path == NONE && door_client_wants(c))
+	if (s->door.path == NONE && door_client_wants(c, 0))
 		open_relay_path(s);
 	if (!c->up)
 		return;
@@ -276,8 +276,9 @@ datagram_door_turn(struct datagram_sock *s)
 /* ---- what the client of doors wants ---- */
 
 static bool
-say_to_our_relay(void *user, const void *note, size_t len)
+say_to_our_relay(void *user, uint32_t site, const void *note, size_t len)
 {
+	(void)site;
 	struct datagram_sock *s = user;
 	s->dirty = true;
 	return suci_path_note(s->ep, s->door.path, note, len, s->now_ns) == SUCI_ERR_OK;
@@ -359,7 +360,7 @@ merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
 	}
 	q->head = q->tail = q->give = NULL;
 	q->queue_blocks = q->queue_bytes = 0;
-	(void)door_client_unhold(&s->door.client, q->label);
+	(void)door_client_unhold(&s->door.client, 0, q->label);
 	datagram_peer_forget(s, q);
 }
 
@@ -410,8 +411,9 @@ far_peer_lost(void *user, uint32_t import, enum door_client_lost why)
 }
 
 static void
-far_peer_left(void *user, uint32_t label)
+far_peer_left(void *user, uint32_t site, uint32_t label)
 {
+	(void)site;
 	struct datagram_sock *s = user;
 	struct peer *p = find_called(s, label);
 	if (p && p->import == NONE)
@@ -430,7 +432,7 @@ static const struct door_client_ops libsuci_door_ops = {.say = say_to_our_relay,
 void
 datagram_door_note(struct datagram_sock *s, const void *note, size_t len)
 {
-	door_client_note(&s->door.client, note, len);
+	door_client_note(&s->door.client, 0, note, len);
 }
 
 void
@@ -444,7 +446,7 @@ datagram_door_up(struct datagram_sock *s, const void *hello, size_t len)
 		return;
 	}
 	s->door.mss = door_client_mss(info.mss, mtu);
-	door_client_up(&s->door.client);
+	door_client_up(&s->door.client, 0);
 }
 
 void
@@ -460,13 +462,13 @@ datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text
 		 refused && text ? text : "");
 	if (refused)
 		s->door.error = ECONNREFUSED;
-	door_client_down(&s->door.client, !refused, s->now_ns);
+	door_client_down(&s->door.client, 0, !refused, s->now_ns);
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
 		if (p->relayed && (p->up || (refused && p->known)))
 			end_reached(s, p, refused ? ECONNREFUSED : ECONNRESET, s->door.why);
 	}
-	wake_door(s, s->door.client.retry_ns);
+	wake_door(s, s->door.client.site[0].retry_ns);
 }
 
 enum suci_verdict
@@ -478,7 +480,7 @@ datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src)
 	struct peer *p = find_called(s, src - prio);
 	if (!p) {
 		p = datagram_door_place(s);
-		if (!p || !door_client_hold(&s->door.client, src - prio))
+		if (!p || !door_client_hold(&s->door.client, 0, src - prio))
 			return SUCI_DROPPED; /* it sends again, and there may be one then */
 		p->relayed = true;
 		set_reached(s, p, src - prio);

@@ -22,6 +22,9 @@
 	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
 	X(DOOR_NAMELESS, "who imports hears no label before the answer")            \
 	X(DOOR_EARLY, "a door's label is another's while something is on its way")  \
+	X(DOOR_SAME_TURN, "who goes by another relay is not told to begin anew")    \
+	X(DOOR_LATE_HOLD, "who says HOLD while his caller moves is not told")       \
+	X(DOOR_NAMESAKE, "a door's label of another relay may be another's, too")   \
 	X(DOOR_GUESSES, "who guesses tokens of doors goes on at once")              \
 	X(SIBLING, "what one process of a job says passes for another, too")        \
 	X(GUESSES, "wrong tokens are looked at without end")                        \

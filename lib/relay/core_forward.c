@@ -144,12 +144,9 @@ look_up_import(struct relay_core *c, uint32_t path, struct recent *r,
 	const struct door_cluster *k = &d->cluster[d->door[dst].at];
 	r->exit = EXIT_TRUNK;
 	r->out = NONE;
-	/* Who knows it, else who is being asked. */
-	uint32_t to = d->door[dst].flags & DOOR_PROVED;
-	to = to ? to : d->door[dst].flags / DOOR_HOPED;
-	for (uint32_t i = 0; i < k->n && r->out == NONE; i++)
-		if (to >> i & 1)
-			r->out = c->trunk[k->trunk[i]].path;
+	uint32_t way = relay_door_way(&d->door[dst]);
+	if (way != DOOR_RELAYS_MAX)
+		r->out = c->trunk[k->trunk[way]].path;
 	r->dst_rank = seg->dst_label;
 	r->src_rank = seg->src_label;
 	return NULL;
@@ -171,6 +168,9 @@ look_up_export(struct relay_core *c, uint32_t t, struct recent *r, const struct 
 		return &c->n.drop_source_label;
 	if (d->door[src].realm != d->door[d->door[dst].of].realm && !RELAY_BUG(DOOR_REALM))
 		return &c->n.drop_realm;
+	const struct door_cluster *k = &d->cluster[d->door[src].at];
+	if (k->n > 1 && relay_door_index(k, t) != relay_door_way(&d->door[src]))
+		return &c->n.drop_door_way;
 	r->exit = EXIT_PROC;
 	r->out = d->door[d->door[dst].of].at;
 	r->dst_rank = d->door[dst].here + (seg->dst_label - d->door[dst].there);
@@ -192,6 +192,14 @@ look_up_door(struct relay_core *c, uint32_t path, struct recent *r, const struct
 		return look_up_import(c, path, r, seg);
 	return in->kind == RELAY_PATH_TRUNK ? look_up_export(c, in->trunk, r, seg)
 					    : &c->n.drop_label;
+}
+
+/* What comes from a door that began anew comes behind the word of that. */
+static uint64_t *
+tell_first(struct relay_core *c, const struct recent *r)
+{
+	uint32_t src = relay_door_at(c, r->src_rank, DOOR_IMPORT);
+	return relay_door_knows(c, src, r->out) ? NULL : &c->n.drop_door_untold;
 }
 
 static bool
@@ -239,6 +247,8 @@ look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
 		fault = look_up_door(c, (uint32_t)(in - c->path), r, seg);
 	else
 		fault = look_up_job(c, in, r, seg);
+	if (!fault && !r->job && r->exit == EXIT_PROC)
+		fault = tell_first(c, r);
 	if (fault)
 		return fault;
 	r->dst_label = seg->dst_label;

@@ -64,6 +64,14 @@ relay_door_address(const struct relay_core *c, uint32_t i, struct door_address *
 				   .n = e->n,
 				   .nrelays = 1};
 	a->relay[0] = (struct door_relay){be32_load(self->ip + 12), self->port};
+	if (!e->with)
+		return;
+	/* First the one that gave the label: it has the same bytes at both. */
+	const struct suci_addr *other = &c->conf.cluster[e->with - 1].global;
+	bool second = relay_door_giver(e->here) != c->conf.self;
+	a->relay[1] = a->relay[0];
+	a->relay[!second] = (struct door_relay){be32_load(other->ip + 12), other->port};
+	a->nrelays = 2;
 }
 
 static bool
@@ -92,33 +100,97 @@ is_registered(const struct relay_core *c, uint32_t path, const struct relay_door
 	return false;
 }
 
+/* The relay of our cluster that it says, counted from 1; 0: there is none, or it is this one. */
+static uint32_t
+find_fellow(const struct relay_core *c, const struct relay_door_note *n)
+{
+	for (uint32_t i = 0; i < c->conf.ncluster; i++) {
+		const struct suci_addr *at = &c->conf.cluster[i].global;
+		if (i != c->conf.self && be32_load(at->ip + 12) == n->with_ipv4 &&
+		    at->port == n->with_port)
+			return i + 1;
+	}
+	return 0;
+}
+
+static void
+tell_of_own(struct relay_core *c, uint32_t i, uint32_t request)
+{
+	struct doors *d = &c->doors;
+	d->door[i].there = request;
+	if (d->door[i].flags & DOOR_TELL || tell_address(c, i))
+		return;
+	d->door[i].flags |= DOOR_TELL;
+	d->nuntold++;
+	wake_at(c, c->now_ns);
+}
+
+/* n labels from label on may be a door's by that relay. */
+static bool
+may_name(const struct relay_core *c, uint32_t label, uint32_t n, uint32_t fellow)
+{
+	uint32_t giver = relay_door_giver(label);
+	return label < DOOR_LABELS_END && giver == relay_door_giver(label + n - 1) &&
+	       (giver == c->conf.self || giver == fellow - 1);
+}
+
+/* A door at two relays: NONE, and the counter of what is wrong; or its entry, *known: it had that
+ * before. */
+static uint32_t
+take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_note *n, bool *known,
+		 uint64_t **fault)
+{
+	struct door *door = c->doors.door;
+	uint32_t fellow = find_fellow(c, n), i = relay_door_at(c, n->label, DOOR_OWN);
+	*fault = &c->n.door_fellow;
+	if (!fellow || !may_name(c, n->label, n->n, fellow))
+		return NONE;
+	*fault = &c->n.door_named;
+	*known = i != NONE && door[i].at == path && door[i].here == n->label && door[i].n == n->n &&
+		 door[i].realm == n->realm && door[i].token == n->token;
+	if (i != NONE && !*known && !RELAY_BUG(DOOR_NAMESAKE))
+		return NONE;
+	*fault = c->path[path].ndoors < c->conf.doors.per_proc_max ? *fault : &c->n.door_proc_full;
+	if (!*known)
+		i = *fault == &c->n.door_named ? relay_door_take_label(c, n->label, n->n) : NONE;
+	if (i != NONE)
+		door[i].with = (uint8_t)fellow;
+	return i;
+}
+
 static void
 register_door(struct relay_core *c, uint32_t path, const struct relay_door_note *n)
 {
 	struct path *p = &c->path[path];
 	struct doors *d = &c->doors;
-	if (is_registered(c, path, n)) {
+	uint64_t *fault = &c->n.door_full;
+	bool known = false;
+	uint32_t i = NONE;
+	if (!n->label && is_registered(c, path, n)) {
 		c->n.notes_stale++;
 		return;
 	}
-	if (!n->n || n->n > LABELS_MAX) {
-		refuse_note(c, path, n->request, &c->n.door_malformed);
-		return;
-	}
-	if (p->ndoors >= c->conf.doors.per_proc_max) {
-		refuse_note(c, path, n->request, &c->n.door_proc_full);
-		return;
-	}
-	uint32_t i = relay_door_take(c, n->n, DOOR_OWN);
+	if (!n->n || n->n > LABELS_MAX)
+		fault = &c->n.door_malformed;
+	else if (n->label)
+		i = take_given_label(c, path, n, &known, &fault);
+	else if (p->ndoors >= c->conf.doors.per_proc_max)
+		fault = &c->n.door_proc_full;
+	else
+		i = relay_door_take(c, n->n, DOOR_OWN);
 	if (i == NONE) {
-		refuse_note(c, path, n->request, &c->n.door_full);
+		refuse_note(c, path, n->request, fault);
+		return;
+	}
+	if (known) {
+		tell_of_own(c, i, n->request);
 		return;
 	}
 	struct door *e = &d->door[i];
 	uint16_t most = c->conf.doors.importers_max;
 	e->realm = n->realm;
 	e->token = n->token;
-	e->here = relay_door_label(c, i);
+	e->here = n->label ? n->label : relay_door_label(c, i);
 	e->at = path;
 	e->importers_max = n->importers && n->importers < most ? n->importers : most;
 	struct base_ichain of = {p->doors};
@@ -127,12 +199,7 @@ register_door(struct relay_core *c, uint32_t path, const struct relay_door_note 
 	p->ndoors++;
 	d->nown++;
 	c->n.doors_registered++;
-	e->there = n->request;
-	if (tell_address(c, i))
-		return;
-	e->flags |= DOOR_TELL;
-	d->nuntold++;
-	wake_at(c, c->now_ns);
+	tell_of_own(c, i, n->request);
 }
 
 void
@@ -198,16 +265,6 @@ relay_door_queue(struct relay_core *c, uint32_t h)
 	else
 		d->hold[d->queue_tail].queue_next = h;
 	d->queue_tail = h;
-}
-
-void
-relay_door_hope(struct relay_core *c, uint32_t i, uint32_t r, bool on)
-{
-	struct door *e = &c->doors.door[i];
-	uint8_t bit = (uint8_t)(DOOR_HOPED << r), was = e->flags;
-	e->flags = on ? e->flags | bit : e->flags & (uint8_t)~bit;
-	if (e->flags != was)
-		relay_new_era(c);
 }
 
 /* Its entry goes; the label is free when the trunks have heard it. */
@@ -440,20 +497,32 @@ has_door_of(const struct relay_core *c, uint32_t path, uint64_t realm)
 	return false;
 }
 
+uint32_t
+relay_door_hold_caller(struct relay_core *c, uint32_t import, uint32_t path)
+{
+	struct doors *d = &c->doors;
+	bool room = c->path[path].nholds < c->conf.doors.per_proc_max;
+	uint32_t h = room ? relay_door_hold(c, import, path) : NONE;
+	if (h == NONE)
+		return NONE;
+	d->hold[h].state = HOLD_HOLDS;
+	if (!d->door[import].moved || RELAY_BUG(DOOR_LATE_HOLD))
+		return h;
+	/* It may have been called before that. */
+	d->hold[h].anew = d->hold[h].tell = true;
+	relay_door_queue(c, h);
+	return h;
+}
+
 static void
 hold_door(struct relay_core *c, uint32_t path, uint32_t label)
 {
-	uint32_t i = relay_door_at(c, label, DOOR_IMPORT), h = NONE;
+	uint32_t i = relay_door_at(c, label, DOOR_IMPORT);
 	if (i != NONE && find_hold(c, path, i, 0) != NONE)
 		return;
-	if (i != NONE && c->path[path].nholds < c->conf.doors.per_proc_max &&
-	    has_door_of(c, path, c->doors.door[i].realm))
-		h = relay_door_hold(c, i, path);
-	if (h != NONE) {
-		c->doors.hold[h].state = HOLD_HOLDS;
-		return;
-	}
-	tell_no(c, path, RELAY_DOOR_GONE, 0, label);
+	if (i == NONE || !has_door_of(c, path, c->doors.door[i].realm) ||
+	    relay_door_hold_caller(c, i, path) == NONE)
+		tell_no(c, path, RELAY_DOOR_GONE, 0, label);
 }
 
 static void

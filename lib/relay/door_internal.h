@@ -6,6 +6,7 @@
  * the first is its entry, the others are PART.
  *
  *     OWN      a door of a process of this cluster
+ *     NAME     a label that an OWN door has by another relay of the cluster, which gave it
  *     IMPORT   a door of another cluster, as our processes know it
  *     EXPORT   an OWN door, as one trunk's relay knows it; its label is that relay's
  *     DYING    gone; stays until it is told and late segments are over
@@ -13,6 +14,11 @@
  * Over a trunk both labels are the sender's: its IMPORT's as destination, its OWN's as source.  The
  * receiver has for each trunk a tree of four levels of 64 (struct door_node) from such labels to
  * its EXPORT and IMPORT entries.  What is not in the tree was not proved, and does not pass.
+ *
+ * A door may be at two relays of its cluster, under the label that the first one gave it.  At the
+ * second one it takes n places behind its entry, each the NAME of one of its labels: nobody else
+ * has such a label there, until its place is free again.  Over a trunk it is as unique as the
+ * others.
  *
  * EXPORTs live as long as the trunk's path; who imports asks again when there is another. */
 #ifndef RELAY_DOOR_INTERNAL_H
@@ -26,10 +32,12 @@
 #include "door/address.h"
 #include "relayproto/door.h"
 
-enum door_kind { DOOR_FREE, DOOR_PART, DOOR_OWN, DOOR_IMPORT, DOOR_EXPORT, DOOR_DYING };
+enum door_kind { DOOR_FREE, DOOR_PART, DOOR_OWN, DOOR_IMPORT, DOOR_EXPORT, DOOR_DYING, DOOR_NAME };
 
 enum door_flag {
 	DOOR_TELL = 1,	  /* OWN: ADDRESS found no room */
+	DOOR_SECOND = 2,  /* OWN, DYING: NAMEs are behind it */
+	DOOR_WAITED = 1,  /* DYING: counted as one that waits for trunks */
 	DOOR_PROVED = 7,  /* IMPORT: a bit for each relay of its cluster that knows it from us */
 	DOOR_OFFERED = 8, /* IMPORT: its relay gave it with an ASK; EXPORT: we gave it */
 	DOOR_ASKED = 16,  /* IMPORT: we asked for it; EXPORT: the other relay did */
@@ -53,12 +61,23 @@ struct door {
 	/* IMPORT, EXPORT: number of the last note that offered it or asked for it: what was said
 	 * before that and comes later is old. */
 	uint32_t seen;
-	uint32_t died;	/* DYING: the how manyeth; compared modulo 2^32 */
+	union {
+		uint32_t died;		 /* DYING: the how manyeth; compared modulo 2^32 */
+		struct {		 /* OWN, IMPORT; all counted from 1, 0: none */
+			uint8_t with;	 /* OWN: the other relay, of conf.cluster */
+			uint8_t use;	 /* IMPORT: relay of its cluster that it goes by */
+			uint8_t offerer; /* IMPORT: relay that offered it last */
+			bool moved;	 /* IMPORT: it began anew while somebody used it */
+		};
+	};
 	uint32_t here;	/* OWN, IMPORT: its label; EXPORT: of its OWN; DYING: of the note */
 	uint32_t there; /* OWN: request, while its ADDRESS is to be said; IMPORT: its label at home;
-			   EXPORT: what the trunk's relay calls it; DYING: request */
-	uint32_t at;	/* OWN: path; IMPORT: cluster; EXPORT: trunk; DYING: third to tell */
-	uint32_t of;	/* OWN: first EXPORT; IMPORT: first hold; EXPORT: its OWN; DYING: op */
+			   EXPORT: what the trunk's relay calls it; DYING: request; NAME: the label
+			 */
+	uint32_t at;	/* OWN: path; IMPORT: cluster; EXPORT: trunk; DYING: third to tell;
+			   NAME: NONE */
+	uint32_t of;	/* OWN: first EXPORT; IMPORT: first hold; EXPORT, NAME: its OWN;
+			   DYING: op */
 	struct base_ilink link; /* of the path, the cluster, the trunk; DYING: next */
 	uint16_t n;
 	uint8_t kind;  /* enum door_kind */
@@ -67,7 +86,7 @@ struct door {
 		struct { /* OWN */
 			uint16_t exports, importers_max;
 		};
-		uint32_t hash_next; /* IMPORT */
+		uint32_t hash_next; /* IMPORT, NAME */
 	};
 };
 _Static_assert(sizeof(struct door) == 56, "with its share of trees and buckets at most 64");
@@ -87,14 +106,16 @@ struct door_hold {
 	uint8_t ask;	  /* bit per relay of the cluster: to be asked */
 	uint8_t wait;	  /* and whose answer is to come */
 	uint8_t reserved; /* and for which of these a place is kept */
+	uint8_t has;	  /* and who granted it to this one */
 	uint8_t op;	  /* TRUNK */
 	uint16_t turn;	  /* how often it began anew */
 	bool asks;	  /* by IMPORT: it keeps the import; by HOLD it does not */
 	bool queued, ok;
-	bool tell;	/* IMPORTED is still to be said */
+	bool tell;	/* IMPORTED is still to be said; by HOLD: GONE, and it holds on */
 	bool anew;	/* it was said before; what was offered there has another label now */
 	bool dropped;	/* once all answers are here */
 	bool named;	/* its process knows the label before the answer is here */
+	bool unreached; /* a relay that it is to ask has just not been reached */
 	bool paid;	/* WAITS: by its asker, as if it were a wrong guess */
 	uint16_t asker; /* asks: relay_guess_asker() */
 };
@@ -117,6 +138,9 @@ void relay_door_init(struct relay_core *c);
 const char *relay_door_check(const struct relay_core *c);
 /* n places in a row, the first of them zeroed, of that kind; NONE. */
 uint32_t relay_door_take(struct relay_core *c, uint32_t n, enum door_kind kind);
+/* An OWN door of those n labels, that it has by another relay: or by this one, as it was before.
+ * NONE: no room, or one of them is another's. */
+uint32_t relay_door_take_label(struct relay_core *c, uint32_t label, uint32_t n);
 void relay_door_free(struct relay_core *c, uint32_t i);
 /* To be freed once the note is told over the trunks tell[], and late segments are over.  The entry
  * is in no list any more. */
@@ -127,6 +151,12 @@ bool relay_door_reserve(struct relay_core *c);
 uint32_t relay_door_label(const struct relay_core *c, uint32_t i);
 /* The entry of that kind that has the label, perhaps not as its first; NONE. */
 uint32_t relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind);
+/* The relay that gave the label, as conf.self is. */
+static inline uint32_t
+relay_door_giver(uint32_t label)
+{
+	return label >> DOOR_SPACE_BITS;
+}
 /* Labels label .. + n - 1 of the trunk's relay lead to entry i; false: no room, or one leads
  * elsewhere. */
 bool relay_door_map(struct relay_core *c, uint32_t *root, uint32_t label, uint32_t n, uint32_t i);
@@ -160,9 +190,6 @@ void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
 			    const struct relay_door_bytes *words);
 /* If nobody asks for it: what of it can go goes. */
 void relay_door_import_rest(struct relay_core *c, uint32_t i);
-/* Segments for it may go to relay r of its cluster behind the ASK: or no more, the answer is here.
- */
-void relay_door_hope(struct relay_core *c, uint32_t i, uint32_t r, bool on);
 /* The process of that hold uses it no more. */
 void relay_door_drop_hold(struct relay_core *c, uint32_t h);
 /* Its process hears REFUSED, or GONE; others may have the import. */
@@ -173,10 +200,32 @@ void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t p
 			  const char *words);
 /* False: no room now. */
 bool relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n);
+/* The process is called by the IMPORT, and holds it by HOLD.  NONE: no room. */
+uint32_t relay_door_hold_caller(struct relay_core *c, uint32_t import, uint32_t path);
 /* A hold that is none: it keeps what is to be said until there is room.  NULL: none left. */
 struct door_hold *relay_door_keep(struct relay_core *c, uint32_t path);
 /* Its address, as others get it. */
 void relay_door_address(const struct relay_core *c, uint32_t i, struct door_address *a);
+
+/* door_way.c */
+/* The relay of its cluster that the IMPORT goes by, or DOOR_RELAYS_MAX. */
+uint32_t relay_door_way(const struct door *e);
+/* Where the trunk stands in the cluster's relays, or DOOR_RELAYS_MAX. */
+uint32_t relay_door_index(const struct door_cluster *k, uint32_t t);
+/* Segments for it may go to relay r of its cluster behind the ASK: or no more, the answer is here.
+ */
+void relay_door_hope(struct relay_core *c, uint32_t i, uint32_t r, bool on);
+/* The import is known to relay r, over trunk t.  False: its labels lead elsewhere. */
+bool relay_door_proved(struct relay_core *c, uint32_t i, uint32_t r, uint32_t t);
+/* Relay r offers it: its process is to be found there from now on. */
+void relay_door_offered(struct relay_core *c, uint32_t i, uint32_t r);
+/* Relay r says that the door is gone from it, but others of its cluster know it. */
+void relay_door_left(struct relay_core *c, uint32_t i, uint32_t r);
+/* The trunk to relay r is down: the import is not known there any more. */
+void relay_door_unprove(struct relay_core *c, uint32_t i, uint32_t r);
+/* A segment of the IMPORT is for that process.  Does it know, or is it told now, that the import
+ * began anew, if it did?  False: there is no room to tell it. */
+bool relay_door_knows(struct relay_core *c, uint32_t i, uint32_t path);
 
 /* door_trunk.c */
 /* Does the hello of an unknown relay prove that it was given an address of ours? */
@@ -196,8 +245,8 @@ void relay_door_withdraw(struct relay_core *c, uint32_t path, uint32_t own, uint
 void relay_door_tell_trunk(struct relay_core *c, uint32_t t, const struct relay_door_note *n);
 /* More than asks_per_s, or than burst_ns of them at once?  Counts this one if not. */
 bool relay_door_too_fast(const struct relay_core *c, uint64_t *until_ns, uint64_t burst_ns);
-/* To the process of the hold; false: no room now. */
-bool relay_door_say_imported(struct relay_core *c, struct door_hold *x);
+/* To the process of the hold: IMPORTED, or GONE to who is only called; false: no room now. */
+bool relay_door_say_held(struct relay_core *c, struct door_hold *x);
 
 /* door_tick.c */
 void relay_door_tick(struct relay_core *c);

@@ -87,6 +87,15 @@ relay_door_init(struct relay_core *c)
 						.queue_next = i + 1 < l->holds_max ? i + 1 : NONE};
 }
 
+/* ---- buckets -------------------------------------------------------------------- */
+
+static uint32_t *
+find_bucket(const struct relay_core *c, uint32_t cluster, uint32_t there)
+{
+	uint32_t h = there * 0x9e3779b1u ^ cluster * 0x85ebca6bu;
+	return &c->doors.bucket[(h ^ h >> 15) % count_buckets(c->conf.limits.doors_max)];
+}
+
 /* ---- places ------------------------------------------------------------------- */
 
 static bool
@@ -122,6 +131,20 @@ find_places(const struct relay_core *c, uint32_t from, uint32_t n)
 	return NONE;
 }
 
+static void
+occupy_places(struct relay_core *c, uint32_t i, uint32_t n, enum door_kind kind)
+{
+	struct doors *d = &c->doors;
+	mark_places(d, i, n, true);
+	d->places_free -= n;
+	memset(&d->door[i], 0, n * sizeof *d->door);
+	for (uint32_t k = 1; k < n; k++)
+		d->door[i + k] = (struct door){.kind = DOOR_PART, .of = i};
+	d->door[i].kind = (uint8_t)kind;
+	d->door[i].n = (uint16_t)n;
+	d->door[i].of = NONE;
+}
+
 uint32_t
 relay_door_take(struct relay_core *c, uint32_t n, enum door_kind kind)
 {
@@ -132,23 +155,74 @@ relay_door_take(struct relay_core *c, uint32_t n, enum door_kind kind)
 		i = find_places(c, 0, n);
 	if (i == NONE)
 		return NONE;
-	mark_places(d, i, n, true);
-	d->places_free -= n;
+	occupy_places(c, i, n, kind);
 	d->next = i + n < c->conf.limits.doors_max ? i + n : 0;
-	memset(&d->door[i], 0, n * sizeof *d->door);
-	for (uint32_t k = 1; k < n; k++)
-		d->door[i + k] = (struct door){.kind = DOOR_PART, .of = i};
-	d->door[i].kind = (uint8_t)kind;
-	d->door[i].n = (uint16_t)n;
-	d->door[i].of = NONE;
 	return i;
+}
+
+/* Those that this relay gave once, and nobody has now. */
+static uint32_t
+take_again(struct relay_core *c, uint32_t i, uint32_t n)
+{
+	struct doors *d = &c->doors;
+	if (i >= c->conf.limits.doors_max || n > c->conf.limits.doors_max - i ||
+	    d->places_free < n + d->reserved)
+		return NONE;
+	for (uint32_t k = 0; k < n; k++)
+		if (is_taken(d, i + k))
+			return NONE;
+	occupy_places(c, i, n, DOOR_OWN);
+	return i;
+}
+
+/* Also of a door that is dying. */
+static uint32_t
+find_named_label(const struct relay_core *c, uint32_t label)
+{
+	const struct door *door = c->doors.door;
+	uint32_t i = *find_bucket(c, NONE, label);
+	while (i != NONE && (door[i].kind != DOOR_NAME || door[i].there != label))
+		i = door[i].hash_next;
+	return i;
+}
+
+uint32_t
+relay_door_take_label(struct relay_core *c, uint32_t label, uint32_t n)
+{
+	struct doors *d = &c->doors;
+	uint32_t first = c->conf.self << DOOR_SPACE_BITS;
+	if (relay_door_giver(label) == c->conf.self)
+		return take_again(c, label - first, n);
+	for (uint32_t k = 0; k < n && !RELAY_BUG(DOOR_NAMESAKE); k++)
+		if (find_named_label(c, label + k) != NONE)
+			return NONE;
+	uint32_t i = relay_door_take(c, n + 1, DOOR_OWN);
+	if (i == NONE)
+		return NONE;
+	d->door[i].n = (uint16_t)n;
+	d->door[i].flags = DOOR_SECOND;
+	for (uint32_t k = 1; k <= n; k++) {
+		d->door[i + k] = (struct door){
+			.kind = DOOR_NAME, .at = NONE, .there = label + k - 1, .of = i};
+		relay_door_hash(c, i + k, true);
+	}
+	return i;
+}
+
+static bool
+is_second(const struct door *e)
+{
+	return (e->kind == DOOR_OWN || e->kind == DOOR_DYING) && e->flags & DOOR_SECOND;
 }
 
 void
 relay_door_free(struct relay_core *c, uint32_t i)
 {
 	struct doors *d = &c->doors;
-	uint32_t n = d->door[i].n;
+	bool second = is_second(&d->door[i]);
+	uint32_t n = d->door[i].n + second;
+	for (uint32_t k = 1; k < n && second; k++)
+		relay_door_hash(c, i + k, false);
 	mark_places(d, i, n, false);
 	d->places_free += n;
 	memset(&d->door[i], 0, n * sizeof *d->door);
@@ -169,6 +243,7 @@ relay_door_dying(struct relay_core *c, uint32_t i, const struct relay_door_note 
 			   .link = {NONE, NONE},
 			   .died = ++d->deaths,
 			   .n = e->n,
+			   .flags = is_second(e) ? DOOR_SECOND : 0,
 			   .kind = DOOR_DYING};
 	if (d->dying_tail == NONE)
 		d->dying_head = i;
@@ -193,8 +268,10 @@ relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind)
 	const struct doors *d = &c->doors;
 	uint32_t i = label - (c->conf.self << DOOR_SPACE_BITS);
 	if (i >= c->conf.limits.doors_max)
+		i = kind == DOOR_OWN ? find_named_label(c, label) : NONE;
+	if (i == NONE)
 		return NONE;
-	if (d->door[i].kind == DOOR_PART)
+	if (d->door[i].kind == DOOR_PART || d->door[i].kind == DOOR_NAME)
 		i = d->door[i].of;
 	return d->door[i].kind == kind ? i : NONE;
 }
@@ -319,13 +396,6 @@ relay_door_unmap_all(struct relay_core *c, uint32_t *root)
 }
 
 /* ---- imports by what they are at home ------------------------------------------------ */
-
-static uint32_t *
-find_bucket(const struct relay_core *c, uint32_t cluster, uint32_t there)
-{
-	uint32_t h = there * 0x9e3779b1u ^ cluster * 0x85ebca6bu;
-	return &c->doors.bucket[(h ^ h >> 15) % count_buckets(c->conf.limits.doors_max)];
-}
 
 uint32_t
 relay_door_imported(const struct relay_core *c, uint32_t cluster, uint32_t there, uint64_t realm,
@@ -507,6 +577,8 @@ check_own(const struct relay_core *c, uint32_t i)
 {
 	const struct door *door = c->doors.door, *e = &door[i];
 	uint32_t n = 0;
+	if (relay_door_at(c, e->here, DOOR_OWN) != i)
+		return "a door is found by its label";
 	if (e->at >= c->conf.limits.paths_max ||
 	    (c->path[e->at].kind != RELAY_PATH_DOOR && c->path[e->at].kind != RELAY_PATH_PROC))
 		return "a door is of a process that is connected";
@@ -533,10 +605,22 @@ check_import(const struct relay_core *c, uint32_t i)
 		if (proved && relay_door_find(d, c->trunk[k->trunk[r]].door_root, e->there) != i)
 			return "a proved import's label leads to it";
 	}
+	if (e->flags & DOOR_PROVED && relay_door_way(e) == DOOR_RELAYS_MAX)
+		return "an import that is proved has a way";
 	for (uint32_t h = e->of; h != NONE; h = d->hold[h].of_import.next)
 		if (d->hold[h].asks)
 			return NULL;
 	return e->flags & DOOR_OFFERED ? NULL : "an import is asked for or offered";
+}
+
+static const char *
+check_name(const struct relay_core *c, uint32_t i)
+{
+	const struct door *e = &c->doors.door[i];
+	const struct door *of = &c->doors.door[e->of];
+	if (!is_second(of) || i <= e->of || i > e->of + of->n)
+		return "a name is behind its door";
+	return find_named_label(c, e->there) == i ? NULL : "a label is the name of one door only";
 }
 
 static const char *
@@ -578,6 +662,9 @@ check_entries(const struct relay_core *c, struct tally *n)
 			break;
 		case DOOR_DYING:
 			n->dying++;
+			break;
+		case DOOR_NAME:
+			fault = check_name(c, i);
 			break;
 		case DOOR_PART:
 		case DOOR_FREE:

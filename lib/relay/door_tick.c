@@ -71,6 +71,23 @@ name_hold(struct relay_core *c, struct door_hold *x, uint32_t r)
 		x->named = relay_door_send(c, x->path, &n);
 }
 
+/* Relays that could be asked know nothing of it, and the others cannot be reached: one that does
+ * not know any door that we have asked for does not let us in. */
+static bool
+is_known_nowhere(const struct relay_core *c, const struct door_cluster *k,
+		 const struct door_hold *x)
+{
+	bool said_no = false;
+	for (uint32_t r = 0; r < k->n; r++) {
+		uint32_t t = k->trunk[r];
+		bool up = t != NONE && c->trunk[t].up, ask = x->ask >> r & 1;
+		if (up && ask)
+			return false;
+		said_no = said_no || (up && !ask);
+	}
+	return said_no && !x->wait && !x->has;
+}
+
 /* False: what it has to say found no room. */
 static bool
 serve_hold(struct relay_core *c, uint32_t h)
@@ -84,7 +101,19 @@ serve_hold(struct relay_core *c, uint32_t h)
 		relay_door_unhold(c, h);
 		return true;
 	}
+	if (x->dropped && !x->wait) {
+		x->queued = false;
+		relay_door_drop_hold(c, h);
+		return true;
+	}
 	const struct door_cluster *k = &d->cluster[d->door[x->import].at];
+	bool nowhere = x->unreached && !x->dropped && is_known_nowhere(c, k, x);
+	x->unreached = false;
+	if (nowhere) {
+		x->queued = false;
+		relay_door_refuse_hold(c, h);
+		return true;
+	}
 	for (uint32_t r = 0; r < k->n && !x->dropped; r++) {
 		uint32_t t = k->trunk[r];
 		if (!(x->ask >> r & 1) || t == NONE || !c->trunk[t].up)
@@ -105,7 +134,7 @@ serve_hold(struct relay_core *c, uint32_t h)
 		x->wait |= (uint8_t)(1u << r);
 		name_hold(c, x, r);
 	}
-	if (x->tell && !x->dropped && !relay_door_say_imported(c, x))
+	if (x->tell && !x->dropped && !relay_door_say_held(c, x))
 		return false;
 	x->tell = false;
 	x->queued = false;
@@ -213,8 +242,9 @@ serve_dying(struct relay_core *c)
 			clear = clear_places(c);
 		looked = true;
 		if (d->deaths - e->died < d->deaths - clear) {
-			c->n.door_places_kept += !e->flags; /* released() wakes us */
-			e->flags = 1;
+			c->n.door_places_kept +=
+				!(e->flags & DOOR_WAITED); /* released() wakes us */
+			e->flags |= DOOR_WAITED;
 			break;
 		}
 		d->dying_head = e->link.next;

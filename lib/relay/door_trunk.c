@@ -190,6 +190,20 @@ withdraw_export(struct relay_core *c, uint32_t x)
 	}
 }
 
+/* Does the process import, with that door, from the relay of the trunk?  More than one list of
+ * relays may have it. */
+static bool
+offers_over(const struct relay_core *c, uint32_t path, uint32_t own, uint32_t t)
+{
+	const struct doors *d = &c->doors;
+	for (uint32_t h = c->path[path].holds; h != NONE; h = d->hold[h].of_path.next)
+		if (d->hold[h].own == own && d->hold[h].import != NONE &&
+		    relay_door_index(&d->cluster[d->door[d->hold[h].import].at], t) !=
+			    DOOR_RELAYS_MAX)
+			return true;
+	return false;
+}
+
 void
 relay_door_withdraw(struct relay_core *c, uint32_t path, uint32_t own, uint32_t cluster)
 {
@@ -198,43 +212,16 @@ relay_door_withdraw(struct relay_core *c, uint32_t path, uint32_t own, uint32_t 
 	const struct door_cluster *k = &d->cluster[cluster];
 	if (o == NONE || d->door[o].at != path)
 		return; /* it left, and the label may be another's */
-	for (uint32_t h = c->path[path].holds; h != NONE; h = d->hold[h].of_path.next)
-		if (d->hold[h].own == own && d->hold[h].import != NONE &&
-		    d->door[d->hold[h].import].at == cluster)
-			return;
 	for (uint32_t x = d->door[o].of, next; x != NONE; x = next) {
 		next = d->door[x].of_link.next;
-		bool there = false;
-		for (uint32_t r = 0; r < k->n; r++)
-			there = there || k->trunk[r] == d->door[x].at;
-		if (there && d->door[x].flags & DOOR_OFFERED)
+		if (d->door[x].flags & DOOR_OFFERED &&
+		    relay_door_index(k, d->door[x].at) != DOOR_RELAYS_MAX &&
+		    !offers_over(c, path, own, d->door[x].at))
 			withdraw_export(c, x);
 	}
 }
 
 /* ---- what the other relay says ---------------------------------------------------------- */
-
-/* Where the trunk stands in the cluster's relays, or DOOR_RELAYS_MAX. */
-static uint32_t
-index_of_trunk(const struct door_cluster *k, uint32_t t)
-{
-	for (uint32_t r = 0; r < k->n; r++)
-		if (k->trunk[r] == t)
-			return r;
-	return DOOR_RELAYS_MAX;
-}
-
-/* The import is known to the relay of that trunk.  False: its labels lead elsewhere. */
-static bool
-set_proved(struct relay_core *c, uint32_t i, uint32_t r, uint32_t t)
-{
-	struct door *e = &c->doors.door[i];
-	if (!relay_door_map(c, &c->trunk[t].door_root, e->there, e->n, i))
-		return false;
-	e->flags |= (uint8_t)(1u << r);
-	relay_new_era(c);
-	return true;
-}
 
 /* The door that comes with an ASK, so that what was asked for may answer.  NONE: not taken. */
 static uint32_t
@@ -255,18 +242,18 @@ take_offer(struct relay_core *c, uint32_t t, uint64_t realm, const struct relay_
 	uint32_t k = relay_door_cluster(c, &a);
 	if (k == NONE)
 		return NONE;
-	uint32_t r = index_of_trunk(&d->cluster[k], t);
+	uint32_t r = relay_door_index(&d->cluster[k], t);
 	uint32_t i = relay_door_imported(c, k, a.label, a.realm, a.token);
 	if (i == NONE)
 		i = relay_door_import_new(c, k, &a);
-	if (i == NONE || r == DOOR_RELAYS_MAX || d->door[i].n != a.n || !set_proved(c, i, r, t)) {
+	if (i == NONE || r == DOOR_RELAYS_MAX || d->door[i].n != a.n ||
+	    !relay_door_proved(c, i, r, t)) {
 		if (i != NONE)
 			relay_door_import_rest(c, i);
 		relay_door_cluster_rest(c, k);
 		return NONE;
 	}
-	d->door[i].flags |= DOOR_OFFERED;
-	(void)suci_note_is_news(c->ep, &d->door[i].seen);
+	relay_door_offered(c, i, r);
 	return i;
 }
 
@@ -383,12 +370,22 @@ withdraw_offer(struct relay_core *c, uint32_t t, uint32_t own, uint32_t called)
 	for (; h != NONE; h = d->hold[h].of_path.next) {
 		const struct door_hold *x = &d->hold[h];
 		if (x->own == own && x->import != NONE &&
-		    index_of_trunk(&d->cluster[d->door[x->import].at], t) != DOOR_RELAYS_MAX &&
+		    relay_door_index(&d->cluster[d->door[x->import].at], t) != DOOR_RELAYS_MAX &&
 		    export_offered(c, t, x, called))
 			return;
 	}
 	struct relay_door_note n = {.op = RELAY_DOOR_WITHDRAW, .label = own, .request = called};
 	relay_door_tell_trunk(c, t, &n);
+}
+
+/* What it grants cannot be used. */
+static void
+undo_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
+{
+	struct relay_door_note drop = {.op = RELAY_DOOR_DROP, .label = n->label};
+	relay_door_tell_trunk(c, t, &drop);
+	if (n->called)
+		withdraw_offer(c, t, n->offered, n->called);
 }
 
 /* Granted to a hold that is gone meanwhile, or was refused before, if the ASK came twice: nobody
@@ -398,24 +395,23 @@ static void
 undo_late(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
 	struct doors *d = &c->doors;
-	struct relay_door_note drop = {.op = RELAY_DOOR_DROP, .label = n->label};
 	uint32_t i = relay_door_at(c, n->label, DOOR_IMPORT);
-	uint32_t r = i == NONE ? DOOR_RELAYS_MAX : index_of_trunk(&d->cluster[d->door[i].at], t);
-	if (r != DOOR_RELAYS_MAX && set_proved(c, i, r, t)) {
+	uint32_t r = i == NONE ? DOOR_RELAYS_MAX : relay_door_index(&d->cluster[d->door[i].at], t);
+	if (r != DOOR_RELAYS_MAX && relay_door_proved(c, i, r, t)) {
 		d->door[i].flags |= DOOR_ASKED;
 		relay_door_import_rest(c, i);
+		if (n->called)
+			withdraw_offer(c, t, n->offered, n->called);
 	} else {
-		relay_door_tell_trunk(c, t, &drop);
+		undo_answer(c, t, n);
 	}
-	if (n->called)
-		withdraw_offer(c, t, n->offered, n->called);
 }
 
 bool
-relay_door_say_imported(struct relay_core *c, struct door_hold *x)
+relay_door_say_held(struct relay_core *c, struct door_hold *x)
 {
 	const struct door *e = &c->doors.door[x->import];
-	struct relay_door_note n = {.op = RELAY_DOOR_IMPORTED,
+	struct relay_door_note n = {.op = x->asks ? RELAY_DOOR_IMPORTED : RELAY_DOOR_GONE,
 				    .request = x->request,
 				    .label = e->here,
 				    .n = e->n,
@@ -438,7 +434,7 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 			undo_late(c, t, n);
 		return;
 	}
-	uint32_t r = index_of_trunk(&d->cluster[d->door[i].at], t);
+	uint32_t r = relay_door_index(&d->cluster[d->door[i].at], t);
 	if (r == DOOR_RELAYS_MAX || !(x->wait >> r & 1)) {
 		c->n.notes_bad++;
 		if (n->ok)
@@ -448,18 +444,21 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	x->wait &= (uint8_t) ~(1u << r);
 	d->reserved -= x->reserved >> r & 1;
 	x->reserved &= (uint8_t) ~(1u << r);
-	relay_door_hope(c, i, r, false);
 	/* What was granted before is no guess, though its relay has forgotten it. */
 	if (x->asks && x->state == HOLD_WAITS && !x->turn)
 		relay_guess_answered(c, x->asker, &x->paid,
 				     !n->ok && n->called == RELAY_DOOR_GUESSED);
-	bool ok = n->ok && set_proved(c, i, r, t);
+	bool ok = n->ok && relay_door_proved(c, i, r, t);
 	if (ok)
 		d->door[i].flags |= DOOR_ASKED;
-	/* Then nothing would come back. */
-	bool back = !ok || !n->called || !x->own || export_offered(c, t, x, n->called);
-	uint32_t own = x->own;
+	else if (n->ok)
+		undo_answer(c, t, n);
+	/* Then nothing would come back; also if what was offered left before the other's answer. */
+	bool back = !ok || !n->called || (x->own && export_offered(c, t, x, n->called));
+	uint32_t own = x->own ? x->own : n->offered;
 	ok = ok && back;
+	x->has |= (uint8_t)(ok << r);
+	relay_door_hope(c, i, r, false);
 	if (!back) {
 		x->dropped = x->dropped || x->path == NONE;
 		x->own = 0;
@@ -471,11 +470,14 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	}
 	if (ok && (x->state == HOLD_WAITS || x->anew)) {
 		x->state = HOLD_HOLDS;
-		x->tell = !relay_door_say_imported(c, x);
+		x->tell = !relay_door_say_held(c, x);
 		if (x->tell)
 			relay_door_queue(c, h);
 	}
-	if (ok || x->ask || x->wait)
+	/* It can go only by the relay that the others go by, too. */
+	uint32_t way = relay_door_way(&d->door[i]);
+	uint8_t open = x->ask | x->wait | x->has;
+	if (way == DOOR_RELAYS_MAX ? open : open >> way & 1)
 		return;
 	/* None of its relays knows it, or not any more, or takes the door that is offered; others
 	 * that ask have answers of their own. */
@@ -489,7 +491,7 @@ import_of_note(const struct relay_core *c, uint32_t t, const struct relay_door_n
 	const struct doors *d = &c->doors;
 	uint32_t i = relay_door_at(c, n->request, DOOR_IMPORT);
 	if (i == NONE || d->door[i].here != n->request || d->door[i].there != n->label ||
-	    index_of_trunk(&d->cluster[d->door[i].at], t) == DOOR_RELAYS_MAX)
+	    relay_door_index(&d->cluster[d->door[i].at], t) == DOOR_RELAYS_MAX)
 		return NONE;
 	return i;
 }
@@ -498,10 +500,18 @@ static void
 take_gone(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
 	uint32_t i = import_of_note(c, t, n);
-	if (i == NONE)
+	if (i == NONE) {
 		c->n.notes_late++;
-	else
+		return;
+	}
+	const struct door *e = &c->doors.door[i];
+	uint32_t r = relay_door_index(&c->doors.cluster[e->at], t);
+	if (e->flags & DOOR_PROVED & ~(1u << r)) {
+		relay_door_left(c, i, r);
+		relay_door_import_rest(c, i);
+	} else {
 		relay_door_import_gone(c, i, false, &n->text);
+	}
 }
 
 static void
@@ -512,7 +522,9 @@ take_withdraw(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 		c->n.notes_late++;
 		return;
 	}
-	if (!suci_note_is_news(c->ep, &c->doors.door[i].seen)) {
+	uint32_t r = relay_door_index(&c->doors.cluster[c->doors.door[i].at], t);
+	uint8_t offerer = c->doors.door[i].offerer;
+	if ((offerer && offerer != r + 1) || !suci_note_is_news(c->ep, &c->doors.door[i].seen)) {
 		c->n.notes_stale++; /* it is offered again */
 		return;
 	}
@@ -587,7 +599,7 @@ relay_door_trunk_up(struct relay_core *c, uint32_t t)
 	c->trunk[t].ask_ns = c->trunk[t].asked_ns = 0;
 	for (uint32_t i = 0; c->trunk[t].nclusters && i < c->conf.limits.trunks_max; i++) {
 		struct door_cluster *k = &d->cluster[i];
-		uint32_t r = k->used ? index_of_trunk(k, t) : DOOR_RELAYS_MAX;
+		uint32_t r = k->used ? relay_door_index(k, t) : DOOR_RELAYS_MAX;
 		if (r == DOOR_RELAYS_MAX)
 			continue;
 		k->lost_ns = BASE_NEVER_NS;
@@ -602,41 +614,6 @@ relay_door_trunk_up(struct relay_core *c, uint32_t t)
 	}
 }
 
-/* Who was opened had a label for the importer, which is gone with the last trunk. */
-static void
-begin_anew(struct door_hold *h)
-{
-	bool holds = h->state == HOLD_HOLDS && !h->tell;
-	if (!h->asks || (!holds && !h->named))
-		return;
-	h->anew = holds;
-	h->turn++;
-}
-
-/* The import is not known there any more. */
-static void
-unprove(struct relay_core *c, uint32_t i, uint32_t r)
-{
-	struct doors *d = &c->doors;
-	struct door *e = &d->door[i];
-	e->flags &= (uint8_t) ~(1u << r);
-	relay_door_hope(c, i, r, false);
-	if (!(e->flags & DOOR_PROVED))
-		e->flags &= (uint8_t)~DOOR_OFFERED;
-	for (uint32_t h = e->of, next; h != NONE; h = next) {
-		next = d->hold[h].of_import.next;
-		d->hold[h].wait &= (uint8_t) ~(1u << r);
-		d->reserved -= d->hold[h].reserved >> r & 1;
-		d->hold[h].reserved &= (uint8_t) ~(1u << r);
-		if (d->hold[h].asks)
-			d->hold[h].ask |= (uint8_t)(1u << r);
-		if (!(e->flags & DOOR_PROVED))
-			begin_anew(&d->hold[h]);
-		if (d->hold[h].dropped && !d->hold[h].wait)
-			relay_door_unhold(c, h);
-	}
-}
-
 void
 relay_door_trunk_down(struct relay_core *c, uint32_t t)
 {
@@ -648,7 +625,7 @@ relay_door_trunk_down(struct relay_core *c, uint32_t t)
 		relay_door_export_gone(c, k->exports, 0);
 	for (uint32_t i = 0; k->nclusters && i < c->conf.limits.trunks_max; i++) {
 		struct door_cluster *x = &d->cluster[i];
-		uint32_t r = x->used ? index_of_trunk(x, t) : DOOR_RELAYS_MAX;
+		uint32_t r = x->used ? relay_door_index(x, t) : DOOR_RELAYS_MAX;
 		bool up = false;
 		if (r == DOOR_RELAYS_MAX)
 			continue;
@@ -660,14 +637,14 @@ relay_door_trunk_down(struct relay_core *c, uint32_t t)
 		}
 		for (uint32_t e = x->imports.head, next; e != NONE; e = next) {
 			next = d->door[e].link.next;
-			unprove(c, e, r);
+			relay_door_unprove(c, e, r);
 		}
 	}
 	relay_door_unmap_all(c, &k->door_root);
 	/* Only now: what rests asks the trees. */
 	for (uint32_t i = 0; k->nclusters && i < c->conf.limits.trunks_max; i++) {
 		struct door_cluster *x = &d->cluster[i];
-		if (!x->used || index_of_trunk(x, t) == DOOR_RELAYS_MAX)
+		if (!x->used || relay_door_index(x, t) == DOOR_RELAYS_MAX)
 			continue;
 		for (uint32_t e = x->imports.head, next; e != NONE; e = next) {
 			next = d->door[e].link.next;

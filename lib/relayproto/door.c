@@ -4,6 +4,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
+#define WITH_LEN 6u
+
 static void
 write_address(struct base_writer *w, const struct relay_door_bytes *b)
 {
@@ -34,6 +36,10 @@ relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_M
 		base_write_be64(&w, n->realm);
 		base_write_be64(&w, n->token);
 		base_write_be16(&w, n->importers);
+		if (n->with_ipv4) {
+			base_write_be32(&w, n->with_ipv4);
+			base_write_be16(&w, n->with_port);
+		}
 		break;
 	case RELAY_DOOR_ADDRESS:
 	case RELAY_DOOR_IMPORT:
@@ -100,6 +106,10 @@ relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
 		n.realm = base_read_be64(&r);
 		n.token = base_read_be64(&r);
 		n.importers = base_read_be16(&r);
+		if (base_reader_left(&r) >= WITH_LEN) { /* not of who knows one relay only */
+			n.with_ipv4 = base_read_be32(&r);
+			n.with_port = base_read_be16(&r);
+		}
 		break;
 	case RELAY_DOOR_ADDRESS:
 	case RELAY_DOOR_IMPORT:

@@ -118,7 +118,7 @@ set_up_relay(uint32_t mtu)
 	doors.mss = door_client_mss(info.mss, mtu);
 	doors.looked_ns = eng.now_ns;
 	doors.silent_ns = 0;
-	door_client_up(&doors.client);
+	door_client_up(&doors.client, 0);
 	if (!doors.shared)
 		wake_doors(eng.now_ns + LOOK_NS);
 }
@@ -209,7 +209,7 @@ lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const 
 		 why == SUCI_DOWN_LOCAL ? "is not a relay" : what, text && *text ? ": " : "",
 		 text ? text : "");
 	doors.path = DOOR_NONE;
-	door_client_down(&doors.client, false, eng.now_ns);
+	door_client_down(&doors.client, 0, false, eng.now_ns);
 	if (doors.mine != DOOR_NONE)
 		door_client_close(&doors.client, doors.mine);
 	doors.mine = DOOR_NONE;
@@ -219,9 +219,9 @@ lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const 
 /* ---- what the client of doors wants ---- */
 
 static bool
-say_to_relay(void *user, const void *note, size_t len)
+say_to_relay(void *user, uint32_t site, const void *note, size_t len)
 {
-	(void)user;
+	(void)user, (void)site;
 	if (suci_path_note(net.ep, doors.path, note, len, suci_udp_now_ns()) != SUCI_ERR_OK)
 		return false;
 	net.dirty = true;
@@ -258,9 +258,9 @@ import_lost(void *user, uint32_t import, enum door_client_lost why)
 }
 
 static void
-caller_left(void *user, uint32_t label)
+caller_left(void *user, uint32_t site, uint32_t label)
 {
-	(void)user;
+	(void)user, (void)site;
 	lmpi_talk_gone(label);
 }
 
@@ -460,7 +460,7 @@ lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src)
 		return SUCI_DROPPED;
 	if (own != doors.mine)
 		return lmpi_talk_came(own, src);
-	uint32_t m = door_client_called(&doors.client, own, src, &more);
+	uint32_t m = door_client_called(&doors.client, 0, own, src, &more);
 	if (m == DOOR_NONE)
 		return more ? SUCI_REFUSED : SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[doors.client.import[m].whose];
@@ -471,7 +471,7 @@ void
 lmpi_doors_note(uint32_t path, const void *note, size_t len)
 {
 	if (path == doors.path)
-		door_client_note(&doors.client, note, len);
+		door_client_note(&doors.client, 0, note, len);
 }
 
 /* ---- turns ---- */

@@ -129,7 +129,7 @@ take_talk(void)
 	if (!best)
 		return NULL;
 	if (best->state != TALK_FREE) {
-		(void)door_client_unhold(&doors.client, best->label);
+		(void)door_client_unhold(&doors.client, 0, best->label);
 		free_talk(best);
 	}
 	*best = (struct talk){.import = DOOR_NONE, .last = &best->first};
@@ -147,7 +147,7 @@ lmpi_talk_came(uint32_t door, uint32_t label)
 	t->label = label;
 	if (!open_talk_lane(t))
 		return SUCI_REFUSED;
-	if (!door_client_hold(&doors.client, label)) {
+	if (!door_client_hold(&doors.client, 0, label)) {
 		close_talk_lane(t);
 		return SUCI_REFUSED;
 	}

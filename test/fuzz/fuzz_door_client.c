@@ -21,10 +21,11 @@ struct rig {
 };
 
 static bool
-rig_say(void *user, const void *note, size_t len)
+rig_say(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct rig *r = user;
 	struct relay_door_note n;
+	BASE_ASSERT(r->c.site[site].up);
 	BASE_ASSERT(relay_door_decode(note, len, &n) == 0);
 	r->room -= r->room > 0;
 	return r->room > 0;
@@ -54,15 +55,16 @@ rig_lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	struct rig *r = user;
 	uint8_t state = r->import[import].state;
-	BASE_ASSERT(state == (why == DOOR_CLIENT_RESET ? DOOR_CLIENT_HAVE : DOOR_CLIENT_OVER));
+	bool anew = state == DOOR_CLIENT_HAVE || state == DOOR_CLIENT_WANTED;
+	BASE_ASSERT(why == DOOR_CLIENT_RESET ? anew : state == DOOR_CLIENT_OVER);
 	if (r->drop_lost)
 		door_client_drop(&r->c, import);
 }
 
 static void
-rig_left(void *user, uint32_t label)
+rig_left(void *user, uint32_t site, uint32_t label)
 {
-	(void)user, (void)label;
+	(void)user, (void)site, (void)label;
 }
 
 static const struct door_client_ops rig_ops = {.say = rig_say,
@@ -74,16 +76,18 @@ static const struct door_client_ops rig_ops = {.say = rig_say,
 
 /* What a relay might really say of place k, by what the place has asked; else the input's bytes. */
 static size_t
-write_note(const struct rig *r, uint8_t op, uint8_t k, uint8_t label, uint8_t *out)
+write_note(const struct rig *r, uint32_t site, uint8_t op, uint8_t k, uint8_t label, uint8_t *out)
 {
 	uint8_t bytes[DOOR_ADDRESS_MAX];
 	struct door_address a = r->own[k].at;
 	struct relay_door_note n = {.op = op, .label = label, .turn = label & 3};
-	a.label = label + 1u;
-	a.nrelays = 1;
-	a.relay[0] = (struct door_relay){1, 1};
-	n.request =
-		op == RELAY_DOOR_ADDRESS || label & 1 ? r->own[k].request : r->import[k].request;
+	/* One that knows of doors at two relays says the label and both. */
+	a.nrelays = a.label && label & 2 ? 2 : 1;
+	a.label = a.label && label & 4 ? a.label : label + 1u;
+	a.relay[0] = (struct door_relay){1 + (a.nrelays == 1 && site), 1};
+	a.relay[1] = (struct door_relay){2, 1};
+	n.request = op == RELAY_DOOR_ADDRESS || label & 1 ? r->own[k].request[site]
+							  : r->import[k].request;
 	if (op == RELAY_DOOR_GONE && label & 2)
 		n.request = 0;
 	if (op == RELAY_DOOR_ADDRESS)
@@ -100,7 +104,9 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 	static const struct door_address far = {
 		.realm = REALM, .token = 1, .label = 9, .n = 1, .nrelays = 1, .relay = {{2, 2}}};
 	uint8_t note[RELAY_DOOR_NOTE_MAX], k = arg % PLACES;
-	switch (what % 13) {
+	uint32_t site = what >> 6 & 1;
+	what &= 0x3f;
+	switch (what % 14) {
 	case 0:
 		(void)door_client_open(&r->c, 0, (uint16_t)(1 + k), REALM, k);
 		break;
@@ -114,24 +120,29 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 		door_client_drop(&r->c, k);
 		break;
 	case 4:
-		if (r->c.up)
-			door_client_down(&r->c, arg & 1, arg);
+		if (r->c.site[site].up)
+			door_client_down(&r->c, site, arg & 1, arg);
+		else if (arg & 2)
+			door_client_coming(&r->c, site);
 		else
-			door_client_up(&r->c);
+			door_client_up(&r->c, site);
 		break;
 	case 5:
 		r->room = arg & 0x80 ? UINT32_MAX : arg;
 		(void)door_client_turn(&r->c);
 		break;
 	case 6:
-		(void)door_client_hold(&r->c, arg);
+		(void)door_client_hold(&r->c, site, arg);
 		break;
 	case 7:
-		(void)door_client_unhold(&r->c, arg);
+		(void)door_client_unhold(&r->c, site, arg);
+		break;
+	case 8:
+		door_client_hurry(&r->c);
 		break;
 	default:
-		door_client_note(&r->c, note,
-				 write_note(r, ops[what % 13 - 8], k, arg / PLACES, note));
+		door_client_note(&r->c, site, note,
+				 write_note(r, site, ops[what % 14 - 9], k, arg / PLACES, note));
 	}
 }
 
@@ -146,7 +157,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at + 2 <= size; at += 2) {
 		r.drop_lost = data[at] & 0x80;
 		if ((data[at] & 0x7f) == 0x7f) { /* the rest is a note as it is */
-			door_client_note(&r.c, data + at + 1, size - at - 1);
+			door_client_note(&r.c, 0, data + at + 1, size - at - 1);
 			at = size - 2;
 		} else {
 			act(&r, data[at] & 0x7f, data[at + 1]);

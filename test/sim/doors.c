@@ -2,6 +2,7 @@
 /* Scenario "doors": processes of private clusters register doors, import and ask each other's,
  * leave and die; relays die, clusters are cut off; a tenant and a false relay try what does not
  * prove. Then all heals: what is held answers, what is gone was told; all leave: nothing is left.
+ * "doors-pairs": the same with two relays in each cluster.
  * "doors-many": thousands of members, many of them new each second. */
 #include "doors.h"
 #include "draw.h"
@@ -62,7 +63,7 @@ drop_all(struct doors *w)
 	for (uint32_t i = 0; i < w->nimports; i++)
 		doors_drop(w, i);
 	doors_pass(w, 4 * BASE_S_NS);
-	for (uint32_t i = 0; i < w->conf.nclusters && !s->failed; i++) {
+	for (uint32_t i = 0; i < w->nrelays && !s->failed; i++) {
 		struct relay_door_info d;
 		relay_core_doors(w->relay[i].core, &d);
 		INVARIANT(s, EMPTY, !d.imports && !d.exports && !d.holds && !d.clusters && !d.dying,
@@ -79,7 +80,7 @@ doors_empty(struct doors *w)
 	for (uint32_t i = 0; i < w->ndoors; i++)
 		doors_leave(w, i);
 	doors_pass(w, 4 * BASE_S_NS);
-	for (uint32_t i = 0; i < w->conf.nclusters && !s->failed; i++) {
+	for (uint32_t i = 0; i < w->nrelays && !s->failed; i++) {
 		struct relay_door_info d;
 		relay_core_doors(w->relay[i].core, &d);
 		INVARIANT(s, EMPTY, !d.own && !d.imports && !d.exports && !d.holds && !d.dying,
@@ -258,6 +259,7 @@ forge_address(struct doors *w, const struct doors_proc *p, uint64_t own_realm,
 		break;
 	default:
 		a->relay[0].ipv4 = 0xc00002f0 + (uint32_t)base_prng_below(g, 4); /* nobody */
+		a->nrelays = 1;
 	}
 	return true;
 }
@@ -335,6 +337,9 @@ ask_any(struct doors *w, struct doors_proc *p, uint32_t src)
 		if (w->door[i].proc == p->index && w->door[i].realm == REALM_A &&
 		    w->door[i].at.label == src)
 			return;
+	/* Nor is he known to have a door that both relays are still to confirm. */
+	if (w->conf.relays > 1 && asks_for_doors(p))
+		return;
 	doors_ask_labels(p, (uint32_t)base_prng_below(&w->prng, w->conf.doors_max), src);
 }
 
@@ -387,7 +392,7 @@ make_fault(struct doors *w, struct weather *f)
 {
 	struct base_prng *g = &w->prng;
 	struct doors_proc *p = draw_proc(w);
-	struct doors_relay *r = &w->relay[base_prng_below(g, w->conf.nclusters)];
+	struct doors_relay *r = &w->relay[base_prng_below(g, w->nrelays)];
 	uint32_t a = (uint32_t)base_prng_below(g, w->conf.nclusters);
 	uint32_t b = (a + 1) % w->conf.nclusters;
 	if (f->proc_deaths && coin(g, 3)) {
@@ -411,13 +416,12 @@ make_fault(struct doors *w, struct weather *f)
 static void
 heal(struct doors *w)
 {
+	doors_lose(w, 0);
 	for (uint32_t a = 0; a < w->conf.nclusters; a++)
 		for (uint32_t b = 0; b < w->conf.nclusters; b++)
-			if (a != b) {
-				w->s->link[w->wan[a][b]].conf.loss_ppb = 0;
-				w->s->link[w->wan[a][b]].down = false;
-			}
-	for (uint32_t i = 0; i < w->conf.nclusters; i++)
+			if (a != b && w->s->link[w->wan[a][b]].down)
+				doors_cut(w, a, b, false);
+	for (uint32_t i = 0; i < w->nrelays; i++)
 		if (!w->relay[i].alive)
 			doors_start_relay(&w->relay[i]);
 	for (uint32_t i = 0; i < w->nprocs; i++)
@@ -429,13 +433,14 @@ heal(struct doors *w)
 		doors_rogue_stop(w->rogue);
 }
 
-void
-doors_run(uint64_t seed, bool verbose, struct outcome *o)
+static void
+run_doors(uint64_t seed, uint32_t relays, bool verbose, struct outcome *o)
 {
 	struct base_prng g = base_prng_seed(seed);
 	struct doors_conf c;
 	uint64_t cold = 0;
 	doors_conf_default(&c);
+	c.relays = relays;
 	c.nclusters = (uint32_t)between(&g, 2, DOORS_CLUSTERS);
 	c.procs = (uint32_t)between(&g, 2, 4);
 	c.wan_ns = between(&g, 1, 40) * BASE_MS_NS;
@@ -448,10 +453,7 @@ doors_run(uint64_t seed, bool verbose, struct outcome *o)
 	uint32_t loss = coin(&g, 50) ? (uint32_t)PICK(&g, 1000000, 20000000, 100000000) : 0;
 	struct doors *w = doors_new(seed, verbose, &c);
 	uint64_t warm = check_prompt(w, &cold);
-	for (uint32_t a = 0; a < c.nclusters; a++)
-		for (uint32_t b = 0; b < c.nclusters; b++)
-			if (a != b)
-				w->s->link[w->wan[a][b]].conf.loss_ppb = loss;
+	doors_lose(w, loss);
 	struct doors_proc *evil = &w->proc[w->nprocs - 1];
 	evil->evil = f.evil;
 	if (rogue)
@@ -486,4 +488,16 @@ doors_run(uint64_t seed, bool verbose, struct outcome *o)
 		 (unsigned long long)(cold * 100 / (2 * c.wan_ns) / 100),
 		 (unsigned long long)(cold * 100 / (2 * c.wan_ns) % 100));
 	doors_finish(w, o);
+}
+
+void
+doors_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_doors(seed, 1, verbose, o);
+}
+
+void
+doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_doors(seed, 2, verbose, o);
 }

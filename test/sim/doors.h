@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sim/doors.h - doors in virtual time: clusters of one relay, real lib/relay on real lib/suci, and
- * processes that register doors, import others', and ask each other over them.
+/* sim/doors.h - doors in virtual time: clusters of one or two relays, real lib/relay on real
+ * lib/suci, and processes that register doors, import others', and ask each other over them.
  *
  *     process --+                                   +-- process
  *     process --+-- relay ===== wide area ===== relay --+-- process
@@ -19,6 +19,7 @@
 #include "relayproto/door.h"
 
 #define DOORS_CLUSTERS 4u
+#define DOORS_RELAYS   (DOORS_CLUSTERS * DOOR_CLIENT_SITES)
 #define DOORS_NONE     UINT32_MAX
 #define DOORS_PEERS    512u
 #define DOORS_OWN      1024u /* of one process; ports and imports, refused ones included */
@@ -26,9 +27,10 @@
 #define DOORS_WAN      99u /* network of the global legs */
 
 struct doors_conf {
-	uint32_t nclusters, procs; /* of each cluster */
-	uint64_t lan_ns, wan_ns;   /* one way, all links of it together */
-	uint32_t loss_ppb;	   /* of the wide area */
+	uint32_t nclusters, relays, procs; /* of each cluster */
+	uint64_t lan_ns, wan_ns;	   /* one way, all links of it together */
+	uint64_t slow_ns;		   /* of process 0, beyond lan_ns */
+	uint32_t loss_ppb;		   /* of the wide area */
 	uint32_t doors_max, imports_max, per_proc_max, asks_per_s;
 	uint32_t most; /* doors and imports there may ever be */
 	uint64_t lost_ns;
@@ -57,6 +59,7 @@ struct doors_import {
 	uint32_t place;	      /* at its process's client */
 	uint8_t state;	      /* enum import_state */
 	bool named;	      /* ASKED: it may be written to */
+	uint32_t by;	      /* relay by which its door is found; 0: not known */
 	uint32_t label;
 	uint32_t asked, answered;	      /* questions */
 	uint64_t since_ns, asked_ns, wait_ns; /* of the state; of the question; longest */
@@ -64,13 +67,15 @@ struct doors_import {
 
 /* A door that asked us and that we did not import. */
 struct doors_peer {
-	uint32_t label, door;
-	bool told; /* it is gone */
+	uint32_t site, label, door;
+	uint32_t by; /* relay by which it asks */
+	bool told;   /* it is gone */
 };
 
 struct doors_relay {
 	struct doors *w;
-	uint32_t index, incarnation;
+	uint32_t index, cluster,
+		incarnation; /* index: the first ones of all clusters, the second ones */
 	bool alive;
 	uint32_t port[2], ipv4[2];
 	void *ep_mem, *core_mem;
@@ -82,11 +87,12 @@ struct doors_relay {
 struct doors_proc {
 	struct doors *w;
 	uint32_t index, cluster, life;
-	bool alive, up, opening, evil;
+	bool alive, up, evil; /* up: one of its paths */
+	bool opening[DOOR_CLIENT_SITES];
 	uint32_t port, ipv4, bounced;
 	void *ep_mem;
 	struct suci *ep;
-	uint32_t path;
+	uint32_t path[DOOR_CLIENT_SITES];
 	uint64_t wake_ns, say_ns; /* say_ns: the client has something to say */
 	struct door_client client;
 	struct door_client_own own[DOORS_OWN];
@@ -99,15 +105,16 @@ struct doors {
 	struct sim *s;
 	struct doors_conf conf;
 	struct base_prng prng;
-	struct doors_relay relay[DOORS_CLUSTERS];
+	struct doors_relay relay[DOORS_RELAYS];
+	uint32_t nrelays;
 	struct doors_proc *proc;
 	uint32_t nprocs;
 	struct doors_door *door;
 	struct doors_import *import;
 	uint32_t ndoors, nimports;
-	uint32_t wan[DOORS_CLUSTERS][DOORS_CLUSTERS]; /* links */
-	struct doors_rogue *rogue;		      /* or NULL */
-	uint64_t told, refused, questions, answers, forged_segments;
+	uint32_t wan[DOORS_RELAYS][DOORS_RELAYS]; /* links */
+	struct doors_rogue *rogue;		  /* or NULL */
+	uint64_t resets, told, refused, questions, answers, forged_segments;
 };
 
 void doors_conf_default(struct doors_conf *c);
@@ -150,6 +157,8 @@ uint32_t doors_ipv4_to(const struct suci_out *o);
 void doors_start_relay(struct doors_relay *r);
 /* The wide area between two clusters. */
 void doors_cut(struct doors *w, uint32_t a, uint32_t b, bool down);
+/* So many of 1e9 packets of the wide area are lost. */
+void doors_lose(struct doors *w, uint32_t loss_ppb);
 void doors_pass(struct doors *w, uint64_t ns);
 /* Tables of the relays, their bounds. */
 void doors_check(struct doors *w);

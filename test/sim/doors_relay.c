@@ -145,6 +145,24 @@ doors_memory(size_t len)
 	return mem;
 }
 
+/* One alone is told of none. */
+static void
+name_fellows(const struct doors_relay *r, struct relay_core_conf *rc)
+{
+	const struct doors *w = r->w;
+	rc->ncluster = w->conf.relays;
+	rc->self = r->index / w->conf.nclusters;
+	for (uint32_t k = 0; k < w->conf.relays; k++) {
+		const struct doors_relay *o = &w->relay[r->cluster + k * w->conf.nclusters];
+		rc->cluster[k] =
+			(struct relay_fellow){.global = relay_addr_v4(o->ipv4[RELAY_LEG_GLOBAL],
+								      UDP_PORT, RELAY_LEG_GLOBAL),
+					      .private = relay_addr_v4(o->ipv4[RELAY_LEG_PRIVATE],
+								       UDP_PORT, RELAY_LEG_PRIVATE),
+					      .weight = RELAY_WEIGHT_MAX};
+	}
+}
+
 void
 doors_start_relay(struct doors_relay *r)
 {
@@ -154,14 +172,14 @@ doors_start_relay(struct doors_relay *r)
 		.limits = {.jobs_max = 1,
 			   .procs_max = RELAY_LABEL_PAGE,
 			   .hosts_max = 1,
-			   .trunks_max = 2 * DOORS_CLUSTERS + 8,
+			   .trunks_max = 2 * DOORS_CLUSTERS * w->conf.relays + 8,
 			   .paths_max = paths,
 			   .primaries_max = 1,
 			   .doors_max = w->conf.doors_max,
 			   .holds_max = 2 * w->conf.doors_max},
 		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),
 		.trunk_mtu = 1400,
-		.doors = {.cluster = r->index,
+		.doors = {.cluster = r->cluster,
 			  .imports_max = w->conf.imports_max,
 			  .asks_per_s = w->conf.asks_per_s,
 			  .per_proc_max = w->conf.per_proc_max,
@@ -169,6 +187,8 @@ doors_start_relay(struct doors_relay *r)
 		.ops = &relay_ops_of_doors,
 		.user = r,
 	};
+	if (w->conf.relays > 1)
+		name_fellows(r, &rc);
 	struct suci_config c =
 		doors_endpoint_conf(w, paths, r->ipv4[RELAY_LEG_GLOBAL], ++r->incarnation);
 	sim_log(w->s, "relay %u starts", r->index);

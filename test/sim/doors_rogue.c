@@ -155,7 +155,7 @@ doors_rogue_new(struct doors *w)
 	BASE_ASSERT(g->ep);
 	g->port = sim_add_port(w->s, g, deliver_rogue, DOORS_WAN, ROGUE_IPV4);
 	struct sim_link_conf wan = {.delay_ns = w->conf.wan_ns};
-	for (uint32_t i = 0; i < w->conf.nclusters; i++) {
+	for (uint32_t i = 0; i < w->nrelays; i++) {
 		uint32_t out = sim_add_link(w->s, &wan), in = sim_add_link(w->s, &wan);
 		sim_set_route(w->s, g->port, w->relay[i].port[RELAY_LEG_GLOBAL], &out, 1);
 		sim_set_route(w->s, w->relay[i].port[RELAY_LEG_GLOBAL], g->port, &in, 1);

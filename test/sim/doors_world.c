@@ -13,13 +13,14 @@
 
 #define QUESTION   1u
 #define ANSWER	   2u
-#define PAYLOAD	   24u	 /* kind, from door, to door, import, number, zero */
+#define PAYLOAD	   24u	 /* kind, from door, to door, import, number, by which relay */
 #define PROC_PATHS 1024u /* of one: so many notes may be under way */
 
 void
 doors_conf_default(struct doors_conf *c)
 {
 	*c = (struct doors_conf){.nclusters = 2,
+				 .relays = 1,
 				 .procs = 3,
 				 .lan_ns = 50 * BASE_US_NS,
 				 .wan_ns = 10 * BASE_MS_NS,
@@ -59,15 +60,24 @@ drive_proc(struct doors_proc *p)
 	}
 }
 
+static struct doors_relay *
+relay_of_site(const struct doors_proc *p, uint32_t site)
+{
+	return &p->w->relay[p->cluster + site * p->w->conf.nclusters];
+}
+
 static void
-open_path(struct doors_proc *p)
+open_path(struct doors_proc *p, uint32_t site)
 {
 	uint8_t hello[RELAY_HELLO_LEN];
-	const struct doors_relay *r = &p->w->relay[p->cluster];
+	const struct doors_relay *r = relay_of_site(p, site);
 	struct suci_addr to =
 		relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
 	door_client_hello(hello);
-	p->opening = !suci_path_open(p->ep, &to, hello, sizeof hello, &p->path, p->w->s->now_ns);
+	p->opening[site] =
+		!suci_path_open(p->ep, &to, hello, sizeof hello, &p->path[site], p->w->s->now_ns);
+	if (p->opening[site])
+		door_client_coming(&p->client, site);
 }
 
 /* Say what is to be said; open the path that is not there. */
@@ -78,12 +88,16 @@ turn_proc(struct doors_proc *p)
 	p->say_ns = BASE_NEVER_NS;
 	if (p->up && !door_client_turn(&p->client))
 		p->say_ns = now + DOOR_CLIENT_SOON_NS;
-	if (p->up || p->opening)
-		return;
-	if (now >= p->client.retry_ns)
-		open_path(p);
-	if (!p->opening)
-		p->say_ns = base_max_ns(p->client.retry_ns, now + DOOR_CLIENT_SOON_NS);
+	for (uint32_t k = 0; k < p->w->conf.relays; k++) {
+		uint64_t retry_ns = p->client.site[k].retry_ns;
+		if (p->client.site[k].up || p->opening[k])
+			continue;
+		if (now >= retry_ns)
+			open_path(p, k);
+		if (!p->opening[k])
+			p->say_ns = base_min_ns(p->say_ns,
+						base_max_ns(retry_ns, now + DOOR_CLIENT_SOON_NS));
+	}
 }
 
 static void
@@ -99,7 +113,13 @@ wake_proc(struct sim *s, void *who, uint64_t at)
 	drive_proc(p);
 }
 
-/* Its relay, or it, is gone: so is all it had. */
+static uint32_t
+site_of(const struct doors_proc *p, uint32_t path)
+{
+	return (p->client.site[1].up || p->opening[1]) && p->path[1] == path;
+}
+
+/* Its relays, or it, are gone: so is all it had. */
 static void
 lose_all(struct doors_proc *p)
 {
@@ -127,28 +147,57 @@ proc_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	uint32_t mtu;
 	(void)peer, (void)incoming;
 	BASE_ASSERT(door_client_is_relay(hello, hello_len, &mtu));
-	p->path = path;
+	uint32_t site = site_of(p, path);
 	p->up = true;
-	p->opening = false;
-	door_client_up(&p->client);
+	p->opening[site] = false;
+	door_client_up(&p->client, site);
+}
+
+/* What it had at that relay alone. */
+static void
+lose_some(struct doors_proc *p, uint32_t site)
+{
+	struct doors *w = p->w;
+	for (uint32_t i = 0; i < p->npeers; i++)
+		if (p->peer[i].site == site)
+			p->peer[i--] = p->peer[--p->npeers];
+	for (uint32_t i = 0; i < p->client.owns; i++) {
+		struct doors_door *d = &w->door[p->own[i].whose];
+		if (p->own[i].state != DOOR_CLIENT_WANTED || d->state != DOOR_STATE_OPEN)
+			continue;
+		d->state = DOOR_STATE_GONE;
+		d->gone_ns = w->s->now_ns;
+		door_client_close(&p->client, i);
+		for (uint32_t k = 0; k < w->nimports; k++)
+			if (w->import[k].own == p->own[i].whose &&
+			    w->import[k].state <= IMPORT_HELD) {
+				w->import[k].state = IMPORT_DROPPED;
+				door_client_drop(&p->client, w->import[k].place);
+			}
+	}
 }
 
 static void
 proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct doors_proc *p = user;
-	(void)path, (void)text;
+	(void)text;
 	if (!p->alive)
 		return;
+	uint32_t site = site_of(p, path);
 	sim_log(p->w->s, "process %u: its relay is gone (%u)", p->index, (unsigned)why);
-	p->opening = false;
-	door_client_down(&p->client, false, p->w->s->now_ns);
+	p->opening[site] = false;
+	door_client_down(&p->client, site, false, p->w->s->now_ns);
+	if (p->client.up) {
+		lose_some(p, site);
+		return;
+	}
 	lose_all(p);
 	for (uint32_t i = 0; i < p->client.owns; i++)
 		door_client_close(&p->client, i);
 	for (uint32_t i = 0; i < p->client.imports; i++)
 		door_client_drop(&p->client, i);
-	p->say_ns = p->client.retry_ns;
+	p->say_ns = p->client.site[site].retry_ns;
 }
 
 static int
@@ -168,13 +217,16 @@ free_payload(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, ui
 }
 
 static void
-send_segment(struct doors_proc *p, uint32_t dst, uint32_t src, const uint32_t what[5])
+send_segment(struct doors_proc *p, uint32_t site, uint32_t dst, uint32_t src,
+	     const uint32_t what[5])
 {
 	uint8_t *data = malloc(PAYLOAD);
 	BASE_ASSERT(data);
 	memset(data, 0, PAYLOAD);
 	for (uint32_t i = 0; i < 5; i++)
 		be32_store(data + 4 * i, what[i]);
+	if (p->w->conf.relays > 1)
+		be32_store(data + 20, relay_of_site(p, site)->index + 1);
 	struct suci_segment seg = {.dst_label = dst,
 				   .src_label = src,
 				   .flags = SUCI_SF_FIRST | SUCI_SF_LAST,
@@ -183,7 +235,7 @@ send_segment(struct doors_proc *p, uint32_t dst, uint32_t src, const uint32_t wh
 				   .data = data,
 				   .data_len = PAYLOAD,
 				   .cookie = (uintptr_t)data};
-	if (suci_path_send(p->ep, p->path, &seg, p->w->s->now_ns))
+	if (!p->client.site[site].up || suci_path_send(p->ep, p->path[site], &seg, p->w->s->now_ns))
 		free(data);
 }
 
@@ -192,7 +244,7 @@ doors_note(struct doors_proc *p, const void *note, size_t len)
 {
 	if (!p->up)
 		return;
-	int err = suci_path_note(p->ep, p->path, note, len, p->w->s->now_ns);
+	int err = suci_path_note(p->ep, p->path[!p->client.site[0].up], note, len, p->w->s->now_ns);
 	BASE_ASSERT(!err || p->evil);
 }
 
@@ -206,12 +258,15 @@ own_door(const struct doors_proc *p, uint32_t label)
 
 /* Who we do not import is held, and stays who it is. */
 static void
-know_peer(struct doors_proc *p, uint32_t label, uint32_t door)
+know_peer(struct doors_proc *p, uint32_t site, uint32_t label, uint32_t door, uint32_t by)
 {
 	struct sim *s = p->w->s;
 	for (uint32_t i = 0; i < p->npeers; i++) {
-		if (p->peer[i].label != label || p->peer[i].told)
+		if (p->peer[i].site != site || p->peer[i].label != label || p->peer[i].told)
 			continue;
+		INVARIANT(s, REACH, p->peer[i].by == by,
+			  "process %u: label %u asked by relay %u and asks by relay %u", p->index,
+			  label, p->peer[i].by, by);
 		INVARIANT(s, REACH, p->peer[i].door == door,
 			  "process %u: label %u was door %u and is door %u", p->index, label,
 			  p->peer[i].door, door);
@@ -222,24 +277,25 @@ know_peer(struct doors_proc *p, uint32_t label, uint32_t door)
 			p->peer[i--] = p->peer[--p->npeers];
 	if (p->npeers == DOORS_PEERS)
 		return;
-	if (door_client_hold(&p->client, label))
-		p->peer[p->npeers++] = (struct doors_peer){label, door, false};
+	if (door_client_hold(&p->client, site, label))
+		p->peer[p->npeers++] = (struct doors_peer){site, label, door, by, false};
 }
 
 static void
-take_question(struct doors_proc *p, const struct suci_segment *seg, const uint32_t what[5])
+take_question(struct doors_proc *p, uint32_t site, const struct suci_segment *seg,
+	      const uint32_t what[6])
 {
 	struct doors *w = p->w;
 	struct doors_door *to = &w->door[what[2]];
 	if (!to->first_ns)
 		to->first_ns = w->s->now_ns;
-	know_peer(p, seg->src_label, what[1]);
+	know_peer(p, site, seg->src_label, what[1], what[5]);
 	uint32_t back[5] = {ANSWER, what[2], what[1], what[3], what[4]};
-	send_segment(p, seg->src_label, seg->dst_label, back);
+	send_segment(p, site, seg->src_label, seg->dst_label, back);
 }
 
 static void
-take_reply(struct doors_proc *p, const struct suci_segment *seg, const uint32_t what[5])
+take_reply(struct doors_proc *p, const struct suci_segment *seg, const uint32_t what[6])
 {
 	struct doors *w = p->w;
 	struct doors_import *m = &w->import[what[3]];
@@ -248,6 +304,10 @@ take_reply(struct doors_proc *p, const struct suci_segment *seg, const uint32_t 
 	INVARIANT(w->s, REACH, seg->src_label == m->label && m->target == what[1],
 		  "process %u: what it asked label %u is answered by label %u, door %u for %u",
 		  p->index, m->label, seg->src_label, what[1], m->target);
+	INVARIANT(w->s, REACH, !m->by || m->by == what[5],
+		  "process %u: import %u went by relay %u, goes by relay %u, and is not told",
+		  p->index, what[3], m->by, what[5]);
+	m->by = what[5];
 	if (what[4] != m->asked)
 		return;
 	w->answers += m->answered != m->asked;
@@ -260,14 +320,14 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 {
 	struct doors_proc *p = user;
 	struct doors *w = p->w;
-	uint32_t what[5] = {0};
-	(void)path, (void)now_ns;
+	uint32_t what[6] = {0}, site = site_of(p, path);
+	(void)now_ns;
 	if (seg->data_len != PAYLOAD) {
 		invariant_broken(w->s, INV_BYTES, "process %u: %u bytes for %u", p->index,
 				 seg->data_len, PAYLOAD);
 		return SUCI_DROPPED;
 	}
-	for (uint32_t i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 6; i++)
 		what[i] = be32_load(seg->data + 4 * i);
 	uint32_t door = own_door(p, seg->dst_label);
 	if (door == DOORS_NONE)
@@ -279,7 +339,7 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 	if (w->s->failed)
 		return SUCI_DROPPED;
 	if (what[0] == QUESTION)
-		take_question(p, seg, what);
+		take_question(p, site, seg, what);
 	else
 		take_reply(p, seg, what);
 	return SUCI_TAKEN;
@@ -287,20 +347,20 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 
 /* Whoever gets it finds that it is not for it. */
 static void
-forge_question(struct doors_proc *p, uint32_t dst, uint32_t src)
+forge_question(struct doors_proc *p, uint32_t site, uint32_t dst, uint32_t src)
 {
 	uint32_t what[5] = {QUESTION, 0, DOORS_NONE, 0, 0};
 	p->w->forged_segments++;
-	send_segment(p, dst, src, what);
+	send_segment(p, site, dst, src, what);
 }
 
 /* ---- what its client of doors wants, and tells ---- */
 
 static bool
-say_as_proc(void *user, const void *note, size_t len)
+say_as_proc(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct doors_proc *p = user;
-	return !suci_path_note(p->ep, p->path, note, len, p->w->s->now_ns);
+	return !suci_path_note(p->ep, p->path[site], note, len, p->w->s->now_ns);
 }
 
 static void
@@ -341,7 +401,8 @@ take_import(void *user, uint32_t import)
 		m->named = true;
 		/* Who has no proof has its words dropped. */
 		if (m->target == DOORS_NONE)
-			forge_question(p, m->label, w->door[m->own].at.label);
+			forge_question(p, p->import[import].site, m->label,
+				       w->door[m->own].at.label);
 		return;
 	}
 	if (m->state == IMPORT_HELD)
@@ -358,6 +419,13 @@ lose_one(void *user, uint32_t import, enum door_client_lost why)
 	struct doors_proc *p = user;
 	struct doors *w = p->w;
 	struct doors_import *m = &w->import[p->import[import].whose];
+	if (why == DOOR_CLIENT_RESET) {
+		w->resets++;
+		m->by = 0;
+		m->named = m->named && p->import[import].state != DOOR_CLIENT_WANTED;
+		if (p->import[import].state == DOOR_CLIENT_WANTED && m->state == IMPORT_HELD)
+			m->state = IMPORT_ASKED;
+	}
 	if (why == DOOR_CLIENT_RELAY || why == DOOR_CLIENT_RESET)
 		return;
 	m->since_ns = w->s->now_ns;
@@ -370,11 +438,11 @@ lose_one(void *user, uint32_t import, enum door_client_lost why)
 }
 
 static void
-hear_left(void *user, uint32_t label)
+hear_left(void *user, uint32_t site, uint32_t label)
 {
 	struct doors_proc *p = user;
 	for (uint32_t i = 0; i < p->npeers; i++)
-		if (p->peer[i].label == label)
+		if (p->peer[i].site == site && p->peer[i].label == label)
 			p->peer[i].told = true;
 }
 
@@ -389,8 +457,8 @@ static void
 take_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct doors_proc *p = user;
-	(void)path, (void)now_ns;
-	door_client_note(&p->client, note, len);
+	(void)now_ns;
+	door_client_note(&p->client, site_of(p, path), note, len);
 }
 
 static const struct suci_ops proc_ops = {.accept = refuse_all,
@@ -405,7 +473,8 @@ static void
 bounce(struct sim *s, void *who, uint64_t b)
 {
 	struct doors_proc *p = who;
-	struct doors_relay *r = &p->w->relay[p->cluster];
+	uint32_t site = s->buf[b].from != relay_of_site(p, 0)->port[RELAY_LEG_PRIVATE];
+	struct doors_relay *r = relay_of_site(p, site);
 	struct suci_addr at = relay_addr_v4(p->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	p->bounced--;
 	if (!p->alive && r->alive) {
@@ -448,7 +517,7 @@ doors_start_proc(struct doors_proc *p)
 	memset(p->import, 0, sizeof p->import);
 	door_client_init(&p->client, &conf, p->own, DOORS_OWN, p->import, DOORS_IMPORTS);
 	p->alive = true;
-	p->up = p->opening = false;
+	p->up = p->opening[0] = p->opening[1] = false;
 	p->wake_ns = BASE_NEVER_NS;
 	turn_proc(p);
 	drive_proc(p);
@@ -555,7 +624,7 @@ doors_ask(struct doors *w, uint32_t import)
 	m->asked_ns = w->s->now_ns;
 	w->questions++;
 	uint32_t what[5] = {QUESTION, m->own, m->target, import, m->asked};
-	send_segment(p, m->label, w->door[m->own].at.label, what);
+	send_segment(p, p->import[m->place].site, m->label, w->door[m->own].at.label, what);
 	drive_proc(p);
 }
 
@@ -564,7 +633,7 @@ doors_ask_labels(struct doors_proc *p, uint32_t dst, uint32_t src)
 {
 	if (!p->up)
 		return;
-	forge_question(p, dst, src);
+	forge_question(p, !p->client.site[0].up, dst, src);
 	drive_proc(p);
 }
 
@@ -573,8 +642,21 @@ doors_ask_labels(struct doors_proc *p, uint32_t dst, uint32_t src)
 void
 doors_cut(struct doors *w, uint32_t a, uint32_t b, bool down)
 {
-	w->s->link[w->wan[a][b]].down = w->s->link[w->wan[b][a]].down = down;
+	for (uint32_t i = a; i < w->nrelays; i += w->conf.nclusters)
+		for (uint32_t k = b; k < w->nrelays; k += w->conf.nclusters) {
+			w->s->link[w->wan[i][k]].down = down;
+			w->s->link[w->wan[k][i]].down = down;
+		}
 	sim_log(w->s, "clusters %u and %u: %s", a, b, down ? "cut" : "joined");
+}
+
+void
+doors_lose(struct doors *w, uint32_t loss_ppb)
+{
+	for (uint32_t a = 0; a < w->nrelays; a++)
+		for (uint32_t b = 0; b < w->nrelays; b++)
+			if (w->relay[a].cluster != w->relay[b].cluster)
+				w->s->link[w->wan[a][b]].conf.loss_ppb = loss_ppb;
 }
 
 static void
@@ -582,19 +664,19 @@ lay_links(struct doors *w)
 {
 	struct sim *s = w->s;
 	const struct doors_conf *c = &w->conf;
-	struct sim_link_conf lan = {.delay_ns = c->lan_ns};
 	struct sim_link_conf wan = {.delay_ns = c->wan_ns, .loss_ppb = c->loss_ppb};
-	for (uint32_t a = 0; a < c->nclusters; a++)
-		for (uint32_t b = 0; b < c->nclusters; b++) {
-			if (a == b)
+	for (uint32_t a = 0; a < w->nrelays; a++)
+		for (uint32_t b = 0; b < w->nrelays; b++) {
+			if (w->relay[a].cluster == w->relay[b].cluster)
 				continue;
 			w->wan[a][b] = sim_add_link(s, &wan);
 			sim_set_route(s, w->relay[a].port[RELAY_LEG_GLOBAL],
 				      w->relay[b].port[RELAY_LEG_GLOBAL], &w->wan[a][b], 1);
 		}
-	for (uint32_t i = 0; i < w->nprocs; i++) {
-		const struct doors_proc *p = &w->proc[i];
-		uint32_t relay = w->relay[p->cluster].port[RELAY_LEG_PRIVATE];
+	for (uint32_t i = 0; i < w->nprocs * c->relays; i++) {
+		const struct doors_proc *p = &w->proc[i % w->nprocs];
+		uint32_t relay = relay_of_site(p, i / w->nprocs)->port[RELAY_LEG_PRIVATE];
+		struct sim_link_conf lan = {.delay_ns = c->lan_ns + (p->index ? 0 : c->slow_ns)};
 		uint32_t out = sim_add_link(s, &lan), in = sim_add_link(s, &lan);
 		sim_set_route(s, p->port, relay, &out, 1);
 		sim_set_route(s, relay, p->port, &in, 1);
@@ -611,18 +693,21 @@ doors_new(uint64_t seed, bool verbose, const struct doors_conf *c)
 	w->conf = *c;
 	w->prng = base_prng_seed(seed ^ 0xd00d);
 	w->nprocs = c->nclusters * c->procs;
+	w->nrelays = c->nclusters * c->relays;
 	w->proc = calloc(w->nprocs, sizeof *w->proc);
 	w->door = calloc(c->most, sizeof *w->door);
 	w->import = calloc(c->most, sizeof *w->import);
 	BASE_ASSERT(w->proc && w->door && w->import);
-	for (uint32_t i = 0; i < c->nclusters; i++) {
+	for (uint32_t i = 0; i < w->nrelays; i++) {
 		struct doors_relay *r = &w->relay[i];
 		r->w = w;
 		r->index = i;
-		r->ipv4[RELAY_LEG_PRIVATE] = 0x0a0000fe; /* the same in every cluster */
+		r->cluster = i % c->nclusters;
+		r->ipv4[RELAY_LEG_PRIVATE] =
+			0x0a0000fe - i / c->nclusters; /* the same in every cluster */
 		r->ipv4[RELAY_LEG_GLOBAL] = 0xc0000201 + i;
-		r->port[RELAY_LEG_PRIVATE] =
-			sim_add_port(w->s, r, doors_deliver_relay, i, r->ipv4[RELAY_LEG_PRIVATE]);
+		r->port[RELAY_LEG_PRIVATE] = sim_add_port(w->s, r, doors_deliver_relay, r->cluster,
+							  r->ipv4[RELAY_LEG_PRIVATE]);
 		r->port[RELAY_LEG_GLOBAL] = sim_add_port(w->s, r, doors_deliver_relay, DOORS_WAN,
 							 r->ipv4[RELAY_LEG_GLOBAL]);
 	}
@@ -635,7 +720,7 @@ doors_new(uint64_t seed, bool verbose, const struct doors_conf *c)
 		p->port = sim_add_port(w->s, p, deliver_proc, p->cluster, p->ipv4);
 	}
 	lay_links(w);
-	for (uint32_t i = 0; i < c->nclusters; i++)
+	for (uint32_t i = 0; i < w->nrelays; i++)
 		doors_start_relay(&w->relay[i]);
 	for (uint32_t i = 0; i < w->nprocs; i++)
 		doors_start_proc(&w->proc[i]);
@@ -653,7 +738,7 @@ void
 doors_check(struct doors *w)
 {
 	struct sim *s = w->s;
-	for (uint32_t i = 0; i < w->conf.nclusters && !s->failed; i++) {
+	for (uint32_t i = 0; i < w->nrelays && !s->failed; i++) {
 		const struct doors_relay *r = &w->relay[i];
 		const char *what = "";
 		struct relay_door_info d;
@@ -661,7 +746,8 @@ doors_check(struct doors *w)
 			continue;
 		relay_core_doors(r->core, &d);
 		/* Those asked for, and those that our own processes were offered with. */
-		uint32_t most = (w->conf.imports_max + d.own) * (w->conf.nclusters - !w->rogue);
+		uint32_t most = (w->conf.imports_max + d.own) *
+				((w->conf.nclusters - 1) * w->conf.relays + (w->rogue != NULL));
 		INVARIANT(s, MEMORY, d.exports <= most, "relay %u: %u exports, %u may be", i,
 			  d.exports, most);
 		INVARIANT(s, MEMORY,
@@ -685,7 +771,7 @@ doors_finish(struct doors *w, struct outcome *o)
 	uint64_t left = 0;
 	for (uint32_t i = 0; i < w->nprocs; i++)
 		doors_kill_proc(&w->proc[i]);
-	for (uint32_t i = 0; i < w->conf.nclusters; i++)
+	for (uint32_t i = 0; i < w->nrelays; i++)
 		doors_kill_relay(&w->relay[i]);
 	doors_rogue_free(w->rogue);
 	for (uint32_t i = 0; i < s->nlink; i++)

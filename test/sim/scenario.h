@@ -133,6 +133,8 @@ void doors_guess_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* doors_late.c */
 void doors_late_run(uint64_t seed, bool verbose, struct outcome *o);
+void doors_two_run(uint64_t seed, bool verbose, struct outcome *o);
+void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */

@@ -14,6 +14,10 @@
 	{                        \
 		0xc0000201, 7812 \
 	}
+#define OTHER                    \
+	{                        \
+		0xc0000202, 7812 \
+	}
 #define LABEL0 64u
 
 struct told {
@@ -32,19 +36,23 @@ struct bench {
 	struct told told[64];
 	char words[RELAY_WHY_MAX]; /* of who was lost last */
 	bool drop_lost;
+	uint32_t site;	  /* who speaks */
+	uint32_t at[600]; /* where it was said */
 };
 
 static bool
-say(void *user, const void *note, size_t len)
+say(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct bench *b = user;
 	struct relay_door_note n;
+	assert_true(b->c.site[site].up);
 	if (!b->room)
 		return false;
 	b->room--;
 	assert_int_equal(relay_door_decode(note, len, &n), 0);
 	memcpy(b->address, n.address.at ? n.address.at : b->address, n.address.len);
 	n.address.at = b->address;
+	b->at[b->nsaid] = site;
 	b->said[b->nsaid++] = n;
 	return true;
 }
@@ -85,8 +93,9 @@ lost(void *user, uint32_t import, enum door_client_lost why)
 }
 
 static void
-left(void *user, uint32_t label)
+left(void *user, uint32_t site, uint32_t label)
 {
+	(void)site;
 	tell(user, (struct told){.what = LEFT, .which = label});
 }
 
@@ -102,7 +111,7 @@ make_bench(bool up)
 	b.room = UINT32_MAX;
 	door_client_init(&b.c, &conf, b.own, OWNS, b.import, IMPS);
 	if (up)
-		door_client_up(&b.c);
+		door_client_up(&b.c, 0);
 	return &b;
 }
 
@@ -110,7 +119,7 @@ static void
 hear(struct bench *b, const struct relay_door_note *n)
 {
 	uint8_t buf[RELAY_DOOR_NOTE_MAX];
-	door_client_note(&b->c, buf, relay_door_encode(n, buf));
+	door_client_note(&b->c, b->site, buf, relay_door_encode(n, buf));
 	assert_null(door_client_check(&b->c));
 }
 
@@ -204,9 +213,9 @@ a_door_is_registered_and_left(void **state)
 	(void)state;
 	struct bench *b = make_bench(false);
 	uint32_t own = door_client_open(&b->c, 0, 4, REALM, 7);
-	assert_true(door_client_wants(&b->c) && b->wakes == 1);
+	assert_true(door_client_wants(&b->c, 0) && b->wakes == 1);
 	turn_silent(b); /* nobody to say it to */
-	door_client_up(&b->c);
+	door_client_up(&b->c, 0);
 	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_REGISTER);
 	assert_true(n->n == 4 && n->realm == REALM && n->token != 0);
 	turn_silent(b);
@@ -271,7 +280,7 @@ an_import_waits_for_its_door(void **state)
 	bool more;
 	give_address(b, turn_once(b, RELAY_DOOR_REGISTER), LABEL0);
 	(void)told_once(b);
-	assert_int_equal(door_client_called(&b->c, own, 9, &more), DOOR_CLIENT_NONE);
+	assert_int_equal(door_client_called(&b->c, 0, own, 9, &more), DOOR_CLIENT_NONE);
 	assert_true(more);
 	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_IMPORT);
 	assert_int_equal(n->label, LABEL0);
@@ -279,8 +288,8 @@ an_import_waits_for_its_door(void **state)
 	assert_int_equal(told_once(b).what, REACHED);
 	hear_of(b, RELAY_DOOR_IMPORTED, n->request, 9); /* twice */
 	assert_int_equal(b->ntold, 0);
-	assert_int_equal(door_client_called(&b->c, own, 9, &more), i);
-	assert_int_equal(door_client_called(&b->c, own + 1, 9, &more), DOOR_CLIENT_NONE);
+	assert_int_equal(door_client_called(&b->c, 0, own, 9, &more), i);
+	assert_int_equal(door_client_called(&b->c, 0, own + 1, 9, &more), DOOR_CLIENT_NONE);
 	door_client_drop(&b->c, i);
 	n = turn_once(b, RELAY_DOOR_DROP);
 	assert_true(n->label == 9 && n->request != 0);
@@ -382,7 +391,7 @@ a_name_comes_before_the_answer(void **state)
 		hear_of(b, RELAY_DOOR_NAMED, request, 9);
 		assert_int_equal(told_once(b).what, REACHED);
 		assert_true(door_client_reaches(&b->import[i]));
-		assert_int_equal(door_client_called(&b->c, own, 9, &more), i);
+		assert_int_equal(door_client_called(&b->c, 0, own, 9, &more), i);
 		hear_of(b, RELAY_DOOR_NAMED, request, 9); /* twice */
 		assert_int_equal(b->ntold, 0);
 		if (turn) {
@@ -432,16 +441,16 @@ the_relay_goes_and_comes(void **state)
 	uint64_t token = b->own[own].at.token;
 	uint32_t k = door_client_import(&b->c, &far, own, 4);
 	(void)turn_once(b, RELAY_DOOR_IMPORT);
-	door_client_down(&b->c, true, 1000);
+	door_client_down(&b->c, 0, true, 1000);
 	assert_null(door_client_check(&b->c));
 	struct told t = told_once(b);
 	assert_true(t.which == i && t.why == DOOR_CLIENT_RELAY);
-	assert_true(b->c.retry_ns > 1000 && door_client_wants(&b->c));
-	assert_false(door_client_hold(&b->c, 3));
-	uint64_t gap = b->c.retry_ns - 1000;
-	door_client_down(&b->c, true, 1000);
-	assert_int_equal(b->c.retry_ns - 1000, 2 * gap);
-	door_client_up(&b->c);
+	assert_true(b->c.site[0].retry_ns > 1000 && door_client_wants(&b->c, 0));
+	assert_false(door_client_hold(&b->c, 0, 3));
+	uint64_t gap = b->c.site[0].retry_ns - 1000;
+	door_client_down(&b->c, 0, true, 1000);
+	assert_int_equal(b->c.site[0].retry_ns - 1000, 2 * gap);
+	door_client_up(&b->c, 0);
 	const struct relay_door_note *n = turn_once(b, RELAY_DOOR_REGISTER);
 	assert_true(n->token != token);
 	give_address(b, n, LABEL0);
@@ -449,11 +458,185 @@ the_relay_goes_and_comes(void **state)
 	(void)turn_once(b, RELAY_DOOR_IMPORT);
 	assert_int_equal(b->import[k].state, DOOR_CLIENT_ASKED);
 	/* For good. */
-	door_client_down(&b->c, false, 1000);
+	door_client_down(&b->c, 0, false, 1000);
 	assert_null(door_client_check(&b->c));
 	assert_int_equal(told_once(b).which, k);
-	assert_false(door_client_wants(&b->c));
+	assert_false(door_client_wants(&b->c, 0));
 	assert_int_equal(b->own[own].state, DOOR_CLIENT_OVER);
+}
+
+/* ---- two relays ---- */
+
+/* What a relay that knows of doors at two says. */
+static void
+give_both(struct bench *b, const struct relay_door_note *asked, uint32_t label)
+{
+	uint8_t bytes[DOOR_ADDRESS_MAX];
+	struct door_address a = {.realm = asked->realm,
+				 .token = asked->token,
+				 .label = label,
+				 .n = asked->n,
+				 .nrelays = 2,
+				 .relay = {RELAY, OTHER}};
+	hear(b, &(struct relay_door_note){
+			.op = RELAY_DOOR_ADDRESS,
+			.request = asked->request,
+			.label = label,
+			.address = {bytes, (uint8_t)door_address_encode(&a, bytes)}});
+}
+
+static const struct relay_door_note *
+turn_at(struct bench *b, uint32_t site, uint8_t op)
+{
+	const struct relay_door_note *n = turn_once(b, op);
+	assert_int_equal(b->at[b->nsaid - 1], site);
+	b->site = site;
+	return n;
+}
+
+static struct bench *
+make_two(void)
+{
+	struct bench *b = make_bench(true);
+	door_client_up(&b->c, 1);
+	return b;
+}
+
+/* Up to the question to the second relay. */
+static uint32_t
+open_first(struct bench *b)
+{
+	uint32_t own = door_client_open(&b->c, 0, 1, REALM, 7);
+	const struct relay_door_note *n = turn_at(b, 0, RELAY_DOOR_REGISTER);
+	assert_true(n->label == 0 && n->with_ipv4 == 0);
+	give_address(b, n, LABEL0);
+	assert_int_equal(b->ntold, 0); /* it may get another address */
+	return own;
+}
+
+static uint32_t
+open_both(struct bench *b)
+{
+	static const struct door_relay first = RELAY, second = OTHER;
+	uint32_t own = open_first(b);
+	const struct relay_door_note *n = turn_at(b, 1, RELAY_DOOR_REGISTER);
+	assert_true(n->label == LABEL0 && n->with_ipv4 == first.ipv4 && n->with_port == first.port);
+	give_both(b, n, LABEL0);
+	n = turn_at(b, 0, RELAY_DOOR_REGISTER);
+	assert_true(n->label == LABEL0 && n->with_ipv4 == second.ipv4);
+	give_both(b, n, LABEL0);
+	assert_int_equal(told_once(b).what, OPENED);
+	assert_int_equal(b->own[own].at.nrelays, 2);
+	return own;
+}
+
+static void
+a_door_is_at_two_relays(void **state)
+{
+	(void)state;
+	struct bench *b = make_two();
+	uint32_t own = open_both(b), before = b->nsaid;
+	door_client_close(&b->c, own);
+	assert_true(door_client_turn(&b->c));
+	assert_int_equal(b->nsaid, before + 2);
+	for (uint32_t k = 0; k < 2; k++) {
+		assert_int_equal(b->said[before + k].op, RELAY_DOOR_LEAVE);
+		assert_int_equal(b->said[before + k].label, LABEL0);
+		assert_int_equal(b->at[before + k], k);
+	}
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_FREE);
+}
+
+/* A relay of before gives a label of its own for every REGISTER that it does not know. */
+static void
+an_old_relay_leaves_it_at_one(void **state)
+{
+	(void)state;
+	struct bench *b = make_two();
+	uint32_t own = open_first(b);
+	give_address(b, turn_at(b, 1, RELAY_DOOR_REGISTER), LABEL0 + 5);
+	assert_int_equal(told_once(b).what, OPENED);
+	assert_true(b->own[own].at.nrelays == 1 && b->own[own].at.label == LABEL0);
+	assert_int_equal(b->said[b->nsaid - 1].op, RELAY_DOOR_LEAVE);
+	assert_true(b->said[b->nsaid - 1].label == LABEL0 + 5 && b->at[b->nsaid - 1] == 1);
+	turn_silent(b);
+	/* The first one is old. */
+	b = make_two();
+	own = open_first(b);
+	give_both(b, turn_at(b, 1, RELAY_DOOR_REGISTER), LABEL0);
+	give_address(b, turn_at(b, 0, RELAY_DOOR_REGISTER), LABEL0 + 6);
+	assert_int_equal(told_once(b).what, OPENED);
+	assert_true(b->own[own].at.nrelays == 1 && b->own[own].at.label == LABEL0);
+	assert_true(b->said[b->nsaid - 1].label == LABEL0 + 6 && b->at[b->nsaid - 1] == 0);
+	assert_int_equal(turn_at(b, 1, RELAY_DOOR_LEAVE)->label, LABEL0);
+	turn_silent(b);
+	/* One that is not of its cluster refuses. */
+	b = make_two();
+	own = open_first(b);
+	hear_of(b, RELAY_DOOR_REFUSED, turn_at(b, 1, RELAY_DOOR_REGISTER)->request, 0);
+	assert_int_equal(told_once(b).what, OPENED);
+	assert_int_equal(b->own[own].at.nrelays, 1);
+}
+
+static void
+a_door_outlives_a_relay(void **state)
+{
+	(void)state;
+	struct bench *b = make_two();
+	uint32_t own = open_both(b), i = import_one(b, own, 9);
+	struct door_address was = b->own[own].at;
+	b->ntold = 0;
+	door_client_down(&b->c, 0, false, 1000);
+	assert_null(door_client_check(&b->c));
+	struct told t = told_once(b);
+	assert_true(t.what == LOST && t.which == i && t.why == DOOR_CLIENT_RESET);
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_HAVE);
+	uint32_t request = turn_at(b, 1, RELAY_DOOR_IMPORT)->request;
+	hear_of(b, RELAY_DOOR_IMPORTED, request, 70);
+	assert_int_equal(told_once(b).what, REACHED);
+	/* It comes back: the door is to be there, too, and its imports stay where they are. */
+	assert_true(door_client_wants(&b->c, 0));
+	door_client_up(&b->c, 0);
+	const struct relay_door_note *n = turn_at(b, 0, RELAY_DOOR_REGISTER);
+	assert_true(n->label == LABEL0 && n->token == was.token && n->with_ipv4);
+	give_both(b, n, LABEL0);
+	assert_int_equal(b->ntold, 0);
+	assert_memory_equal(&b->own[own].at, &was, sizeof was);
+	/* And the other one goes. */
+	door_client_down(&b->c, 1, false, 2000);
+	assert_int_equal(told_once(b).why, DOOR_CLIENT_RESET);
+	(void)turn_at(b, 0, RELAY_DOOR_IMPORT);
+	door_client_down(&b->c, 0, false, 3000);
+	assert_int_equal(told_once(b).why, DOOR_CLIENT_RELAY);
+	assert_int_equal(b->own[own].state, DOOR_CLIENT_OVER);
+	assert_null(door_client_check(&b->c));
+}
+
+/* A second relay that is coming is waited for, until it does not come, or that takes too long. */
+static void
+who_comes_is_waited_for(void **state)
+{
+	(void)state;
+	for (uint32_t way = 0; way < 3; way++) {
+		struct bench *b = make_bench(true);
+		door_client_coming(&b->c, 1);
+		uint32_t own = open_first(b);
+		turn_silent(b);
+		if (way == 0)
+			door_client_down(&b->c, 1, true, 1000);
+		else if (way == 1)
+			door_client_hurry(&b->c);
+		else
+			door_client_up(&b->c, 1);
+		assert_null(door_client_check(&b->c));
+		if (way == 2) {
+			(void)turn_at(b, 1, RELAY_DOOR_REGISTER);
+			continue;
+		}
+		assert_int_equal(told_once(b).what, OPENED);
+		assert_int_equal(b->own[own].at.nrelays, 1);
+		turn_silent(b);
+	}
 }
 
 /* Words keep their order; none is lost but those beyond the bound, of which is said so. */
@@ -465,9 +648,9 @@ words_wait_for_room(void **state)
 	uint32_t own = open_one(b), before = b->nsaid;
 	b->room = 0;
 	for (uint32_t i = 0; i < DOOR_CLIENT_LETTERS; i++)
-		assert_true(door_client_hold(&b->c, i));
-	assert_false(door_client_hold(&b->c, 999));
-	assert_false(door_client_unhold(&b->c, 999));
+		assert_true(door_client_hold(&b->c, 0, i));
+	assert_false(door_client_hold(&b->c, 0, 999));
+	assert_false(door_client_unhold(&b->c, 0, 999));
 	door_client_close(&b->c, own);
 	assert_false(door_client_turn(&b->c));
 	b->room = 100;
@@ -532,6 +715,10 @@ main(void)
 		cmocka_unit_test(reached_anew_is_lost_first),
 		cmocka_unit_test(a_name_comes_before_the_answer),
 		cmocka_unit_test(the_relay_goes_and_comes),
+		cmocka_unit_test(a_door_is_at_two_relays),
+		cmocka_unit_test(an_old_relay_leaves_it_at_one),
+		cmocka_unit_test(a_door_outlives_a_relay),
+		cmocka_unit_test(who_comes_is_waited_for),
 		cmocka_unit_test(words_wait_for_room),
 		cmocka_unit_test(tables_are_bounds),
 		cmocka_unit_test(relays_are_told_from_others),

@@ -10,7 +10,9 @@
 /* X(id, what it does) */
 #define DOOR_BUGS(X)                                                             \
 	X(ANSWERED, "what was dropped before its answer came is not given back") \
-	X(UNHEARD, "who has imported a door is not told that it is gone")
+	X(UNHEARD, "who has imported a door is not told that it is gone")        \
+	X(ONE_RELAY, "a door is never registered at a second relay")             \
+	X(LEFT_ONCE, "a door that is closed leaves the first site alone")
 
 enum door_bug {
 	DOOR_BUG_NONE,

@@ -97,8 +97,9 @@
  *     process --IMPORT--> relay --ASK--> its relay --ANSWER--> relay --IMPORTED--> process
  *
  * With an import goes the door it is made for, so that the other side may answer.  A process that
- * answers a label it did not import says HOLD, and hears when it is gone.  A door is gone when its
- * process says LEAVE, or its path ends; all importers are told, by trunk and then by process.
+ * answers a label it did not import says HOLD, and hears when it is gone or begins anew.  A door is
+ * gone when its process says LEAVE, or its path ends; all importers are told, by trunk and then by
+ * process.
  * Imports that nobody holds are dropped at both ends.  Segments pass between doors of one realm
  * only, so who guesses a label of another tenant has nothing.  While no trunk to its relays is up
  * an import stays for lost_ns, and is asked for again as soon as one is: labels stay.  Nothing is
@@ -292,6 +293,8 @@ struct relay_core_conf {
 	X(drop_toobig, "does not fit the MTU of the way out")                                  \
 	X(drop_foreign, "destination is not reached by Suci, and there are no gateways")       \
 	X(drop_left, "destination process has finished")                                       \
+	X(drop_door_way, "came from a door by another relay than the one it is reached by")    \
+	X(drop_door_untold, "from a door that began anew: that is to be heard first")          \
 	X(drop_realm, "between doors of two realms")                                           \
 	X(drop_abandoned, "in custody when the way out went down")                             \
 	X(refused_full, "way out has no room")                                                 \
@@ -336,8 +339,11 @@ struct relay_core_conf {
 	X(door_trunk_full, "refused: over that trunk as many doors are known as may be")       \
 	X(door_full, "refused: no entry, or no place for labels, left")                        \
 	X(door_proc_full, "refused: the process has as many doors or imports as may be")       \
+	X(door_fellow, "refused: door at a relay that is not of this cluster's list")          \
+	X(door_named, "refused: the label that a door has by another relay is another's")      \
 	X(door_here, "refused: address of this relay, or of a process itself")                 \
 	X(door_lost, "refused or gone: its relays are out of reach")                           \
+	X(door_moved, "doors that are reached by another relay of their cluster than before")  \
 	X(door_places_kept, "labels of doors kept on, for something was on its way there")     \
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \

@@ -4,7 +4,8 @@
  *     u8 8 | u8 op | u32 request | u32 label | body
  *
  *     op            from     label                         body
- *     1 REGISTER    process  0                             u16 n | u64 realm | u64 token | u16 most
+ *     1 REGISTER    process  0, or what it is to have      u16 n | u64 realm | u64 token | u16 most
+ *                                                          [ | u32 ipv4 | u16 port ]
  *     2 ADDRESS     relay    the first of n                u8 len | address
  *     3 LEAVE       process  the first of n                -
  *     4 IMPORT      process  of its own door, or 0         u8 len | address
@@ -20,8 +21,11 @@
  *     8 DROP        the importer's                         -
  *     9 GONE        the door's own; request: the importer's                          text or -
  *    10 ASK         the importer's                         u8 len | address | u8 len | own address
- *    11 ANSWER      the importer's                         u8 ok | u32 the own door's, there | u32
- * here 12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
+ *    11 ANSWER      the importer's                         u8 ok | u32 own door's there | u32 here
+ *    12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
+ *
+ * A REGISTER with a label is about a door at two relays: the other one is at that global address,
+ * and either has given the door that label, or is asked to have it under that label, too.
  *
  * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
  * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  A text is u8 len | bytes, at most
@@ -77,6 +81,8 @@ struct relay_door_note {
 	uint16_t turn;	       /* IMPORTED: how often it began anew; notes may come twice */
 	uint16_t importers;    /* REGISTER: relays that may have it at once; 0: as configured */
 	uint64_t realm, token; /* REGISTER */
+	uint32_t with_ipv4;    /* REGISTER: where the other relay is; 0: said of none */
+	uint16_t with_port;
 	struct relay_door_bytes address; /* ADDRESS, IMPORT, ASK */
 	struct relay_door_bytes own;	 /* ASK */
 	struct relay_door_bytes text;	 /* GONE: or none */
