@@ -75,7 +75,7 @@ relay_door_init(struct relay_core *c)
 	memset(d->cluster, 0, l->trunks_max * sizeof *d->cluster);
 	d->map[0] = 1; /* label 0 of relay 0 says "none" */
 	d->door[0].kind = DOOR_PART;
-	d->next = 1;
+	d->next = 1 + conf->begin % (l->doors_max - 1);
 	d->places_free = l->doors_max - 1;
 	d->nodes_max = d->nodes_free = count_nodes(l);
 	for (uint32_t i = 0; i < d->nodes_max; i++)

@@ -185,6 +185,7 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.user = w,
 	};
 	cluster_of(w, &cc);
+	(void)getrandom(&cc.doors.begin, sizeof cc.doors.begin, 0); /* without it as ever */
 	if (conf->gateway.enable)
 		for (; cc.ngateways < conf->cluster.nrelays; cc.ngateways++)
 			cc.gateway[cc.ngateways] =

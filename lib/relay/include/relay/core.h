@@ -211,6 +211,8 @@ struct relay_door_conf {
 	uint32_t asks_per_s;	/* and ask for in a second; default 1000 */
 	uint32_t per_proc_max;	/* doors of a process, and imports it uses; default 1024 each */
 	uint64_t lost_ns; /* its relays are out of reach so long: a door is gone; default 10 s */
+	uint32_t begin;	  /* random: where labels begin, so a relay that is started anew gives away
+			     others than before, which doors may still have at a second relay */
 };
 
 #define RELAY_PEERS_MAX 64
