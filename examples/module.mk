@@ -10,7 +10,7 @@ $(B)/examples/%: examples/%.c $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1 $(LMPI_EXT
 	$(Q)MPICC_CC=$(CC) $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -o $@ $< -lpng -lm
 
 # Those that use libsuci alone, with the flags that suci.pc gives.
-EXAMPLES_SUCI := $(B)/examples/suci-loop $(B)/examples/suci-stream
+EXAMPLES_SUCI := $(B)/examples/suci-loop $(B)/examples/suci-stream $(B)/examples/suci-meet
 ALL_EXTRA += $(EXAMPLES_SUCI)
 $(EXAMPLES_SUCI): $(B)/examples/%: examples/%.c libsuci/include/suci.h $(LIBSUCI_SO)
 	$(call say,CC,$@)

@@ -14,6 +14,7 @@
 #define OWN	     0u /* its place at the client */
 #define DIRECT_LABEL 1u /* in an address without a relay: nobody looks there */
 #define LOOK_NS	     BASE_S_NS
+#define HURRY_NS     BASE_S_NS /* one relay is there: so long the other one is waited for */
 _Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
 
 static void
@@ -24,11 +25,22 @@ wake_door(struct datagram_sock *s, uint64_t at_ns)
 
 /* ---- set-up ---- */
 
+/* One, or two with a comma between them. */
 static int
-read_relay_at(const char *text, struct suci_addr *out)
+read_relays(struct datagram_sock *s, const char *text)
 {
-	bool good = suci_addr_parse(text, strlen(text), out) && out->family == 4;
-	return good ? 0 : -1;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		struct suci_addr *to = &s->door.relay[s->door.nrelays];
+		if (s->door.nrelays == DOOR_CLIENT_SITES || !suci_addr_parse(text, len, to) ||
+		    to->family != 4)
+			return -1;
+		if (s->door.nrelays++ && !memcmp(to, &s->door.relay[0], sizeof *to))
+			return -1;
+		if (!text[len])
+			return 0;
+		text += len + 1;
+	}
 }
 
 static const struct door_client_ops libsuci_door_ops;
@@ -38,8 +50,9 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 {
 	struct door_client_conf c = {.ops = &libsuci_door_ops, .user = s};
 	struct door_address *me = &s->door.at;
-	s->door.path = NONE;
-	s->door.due_ns = BASE_NEVER_NS;
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+		s->door.path[k] = NONE;
+	s->door.due_ns = s->door.hurry_ns = BASE_NEVER_NS;
 	*me = (struct door_address){.realm = conf->realm, .n = PRIOS, .nrelays = 1};
 	if (!conf->doors)
 		return 0;
@@ -50,8 +63,8 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 	}
 	s->door.via = conf->relay != NULL;
 	door_client_init(&s->door.client, &c, s->door.own, 1, NULL, 0);
-	bool good = !conf->relay || !read_relay_at(conf->relay, &s->door.relay);
-	if (good && conf->relay && datagram_out_of_reach(s, &s->door.relay))
+	bool good = !conf->relay || !read_relays(s, conf->relay);
+	if (good && conf->relay && datagram_out_of_reach(s, &s->door.relay[0]))
 		datagram_fail_open(EINVAL, "relay %.60s has an IPv4 address, and conf.ip is IPv6",
 				   conf->relay);
 	else if (good)
@@ -59,7 +72,7 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 	else
 		datagram_fail_open(EINVAL,
 				   "relay is \"%.60s\" and has to be an IPv4 address and a port, "
-				   "like 10.0.0.254:7812",
+				   "like 10.0.0.254:7812, or two of them with a comma between",
 				   conf->relay);
 	return -1;
 }
@@ -185,29 +198,43 @@ want_door(struct datagram_sock *s)
 }
 
 static void
-open_relay_path(struct datagram_sock *s)
+open_relay_path(struct datagram_sock *s, uint32_t site)
 {
+	struct door_client *c = &s->door.client;
 	uint8_t hello[RELAY_HELLO_LEN];
 	uint32_t path;
-	if (s->now_ns < s->door.client.site[0].retry_ns) {
-		wake_door(s, s->door.client.site[0].retry_ns);
+	if (s->now_ns < c->site[site].retry_ns) {
+		wake_door(s, c->site[site].retry_ns);
 		return;
 	}
 	door_client_hello(hello);
-	if (suci_path_open(s->ep, &s->door.relay, hello, sizeof hello, &path, s->now_ns)) {
+	if (suci_path_open(s->ep, &s->door.relay[site], hello, sizeof hello, &path, s->now_ns)) {
 		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
 		return;
 	}
-	s->door.path = path;
+	s->door.path[site] = path;
 	s->dirty = true;
+	door_client_coming(c, site);
+}
+
+/* One of our relays is there: the other one need not answer for a door to be opened. */
+static void
+hurry_door(struct datagram_sock *s)
+{
+	if (s->now_ns >= s->door.hurry_ns) {
+		s->door.hurry_ns = BASE_NEVER_NS;
+		door_client_hurry(&s->door.client);
+	}
+	wake_door(s, s->door.hurry_ns);
 }
 
 /* No more to be reached, and why. */
 static void
 end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
 {
+	uint32_t site = datagram_door_site(s, p->path); /* NONE: and they are gone with it */
 	for (unsigned i = 0; i < PRIOS; i++)
-		if (p->lane[i] != NONE && s->door.client.up)
+		if (p->lane[i] != NONE && site != NONE && s->door.client.site[site].up)
 			suci_lane_close(s->lanes, p->lane[i], s->now_ns);
 	datagram_peer_forget(s, p);
 	if (p->import != NONE)
@@ -249,7 +276,8 @@ give_up_stuck(struct datagram_sock *s)
 		if (s->now_ns - p->acked_ns < limit)
 			continue;
 		if (p->import == NONE)
-			(void)door_client_unhold(&s->door.client, 0, p->label);
+			(void)door_client_unhold(&s->door.client, datagram_door_site(s, p->path),
+						 p->label);
 		end_reached(s, p, ETIMEDOUT, "takes nothing");
 	}
 	s->door.look_ns = s->now_ns + LOOK_NS;
@@ -262,10 +290,12 @@ datagram_door_turn(struct datagram_sock *s)
 	s->door.due_ns = BASE_NEVER_NS;
 	if (!s->door.via || s->closing)
 		return;
-	if (s->door.path == NONE && door_client_wants(c, 0))
-		open_relay_path(s);
+	for (uint32_t k = 0; k < s->door.nrelays; k++)
+		if (s->door.path[k] == NONE && door_client_wants(c, k))
+			open_relay_path(s, k);
 	if (!c->up)
 		return;
+	hurry_door(s);
 	if (!door_client_turn(c))
 		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
 	if (s->now_ns >= s->door.look_ns)
@@ -278,10 +308,9 @@ datagram_door_turn(struct datagram_sock *s)
 static bool
 say_to_our_relay(void *user, uint32_t site, const void *note, size_t len)
 {
-	(void)site;
 	struct datagram_sock *s = user;
 	s->dirty = true;
-	return suci_path_note(s->ep, s->door.path, note, len, s->now_ns) == SUCI_ERR_OK;
+	return suci_path_note(s->ep, s->door.path[site], note, len, s->now_ns) == SUCI_ERR_OK;
 }
 
 static void
@@ -308,21 +337,24 @@ own_opened(void *user, uint32_t own)
 			end_reached(s, &s->peer[i], ECONNREFUSED, s->door.why);
 }
 
+/* Who that relay calls so. */
 static struct peer *
-find_called(struct datagram_sock *s, uint32_t label)
+find_called(struct datagram_sock *s, uint32_t site, uint32_t label)
 {
-	for (uint32_t i = s->npeers; i < s->nplaces; i++)
-		if (s->peer[i].relayed && s->peer[i].up && s->peer[i].label == label)
-			return &s->peer[i];
+	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
+		struct peer *p = &s->peer[i];
+		if (p->relayed && p->up && p->label == label && p->path == s->door.path[site])
+			return p;
+	}
 	return NULL;
 }
 
 static void
-set_reached(struct datagram_sock *s, struct peer *p, uint32_t label)
+set_reached(struct datagram_sock *s, struct peer *p, uint32_t site, uint32_t label)
 {
 	p->label = label;
 	p->own = s->door.at.label;
-	p->path = s->door.path;
+	p->path = s->door.path[site];
 	p->up = true;
 	p->try_since_ns = 0;
 	if (p->give)
@@ -360,7 +392,7 @@ merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
 	}
 	q->head = q->tail = q->give = NULL;
 	q->queue_blocks = q->queue_bytes = 0;
-	(void)door_client_unhold(&s->door.client, 0, q->label);
+	(void)door_client_unhold(&s->door.client, datagram_door_site(s, q->path), q->label);
 	datagram_peer_forget(s, q);
 }
 
@@ -369,8 +401,8 @@ far_peer_reached(void *user, uint32_t import)
 {
 	struct datagram_sock *s = user;
 	const struct door_client_import *m = &s->door.import[import];
-	struct peer *p = &s->peer[m->whose], *q = find_called(s, m->label);
-	set_reached(s, p, m->label);
+	struct peer *p = &s->peer[m->whose], *q = find_called(s, m->site, m->label);
+	set_reached(s, p, m->site, m->label);
 	if (q && q != p && !q->known)
 		merge_peer(s, p, q);
 }
@@ -413,9 +445,8 @@ far_peer_lost(void *user, uint32_t import, enum door_client_lost why)
 static void
 far_peer_left(void *user, uint32_t site, uint32_t label)
 {
-	(void)site;
 	struct datagram_sock *s = user;
-	struct peer *p = find_called(s, label);
+	struct peer *p = find_called(s, site, label);
 	if (p && p->import == NONE)
 		end_gone(s, p);
 }
@@ -430,60 +461,74 @@ static const struct door_client_ops libsuci_door_ops = {.say = say_to_our_relay,
 /* ---- what the relay says ---- */
 
 void
-datagram_door_note(struct datagram_sock *s, const void *note, size_t len)
+datagram_door_note(struct datagram_sock *s, uint32_t site, const void *note, size_t len)
 {
-	door_client_note(&s->door.client, 0, note, len);
+	door_client_note(&s->door.client, site, note, len);
 }
 
 void
-datagram_door_up(struct datagram_sock *s, const void *hello, size_t len)
+datagram_door_up(struct datagram_sock *s, uint32_t site, const void *hello, size_t len)
 {
 	struct suci_path_info info;
 	uint32_t mtu;
 	if (!door_client_is_relay(hello, len, &mtu) ||
-	    !suci_path_info(s->ep, s->door.path, &info)) {
-		suci_path_close(s->ep, s->door.path, "not a relay", s->now_ns);
+	    !suci_path_info(s->ep, s->door.path[site], &info)) {
+		suci_path_close(s->ep, s->door.path[site], "not a relay", s->now_ns);
 		return;
 	}
-	s->door.mss = door_client_mss(info.mss, mtu);
-	door_client_up(&s->door.client, 0);
+	s->door.mss[site] = door_client_mss(info.mss, mtu);
+	s->door.hurry_ns = s->now_ns + HURRY_NS;
+	door_client_up(&s->door.client, site);
+}
+
+/* Is any of our relays there, or may it be? */
+static bool
+has_relay(const struct datagram_sock *s)
+{
+	for (uint32_t k = 0; k < s->door.nrelays; k++)
+		if (s->door.path[k] != NONE)
+			return true;
+	return false;
 }
 
 void
-datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text)
+datagram_door_down(struct datagram_sock *s, uint32_t site, enum suci_down why, const char *text)
 {
-	bool refused = why == SUCI_DOWN_REFUSED, was_up = s->door.client.up;
-	s->door.path = NONE;
-	s->door.have = false;
+	struct door_client *c = &s->door.client;
+	uint32_t path = s->door.path[site];
+	bool refused = why == SUCI_DOWN_REFUSED, was_up = c->site[site].up;
 	snprintf(s->door.why, sizeof s->door.why, "our relay %s%.70s",
 		 refused  ? "refuses us: "
 		 : was_up ? "is gone"
 			  : "does not answer",
 		 refused && text ? text : "");
+	s->door.path[site] = NONE;
+	refused = refused && !has_relay(s);
 	if (refused)
 		s->door.error = ECONNREFUSED;
-	door_client_down(&s->door.client, 0, !refused, s->now_ns);
+	door_client_down(c, site, !refused, s->now_ns);
+	s->door.have = s->door.own[OWN].state == DOOR_CLIENT_HAVE;
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
-		if (p->relayed && (p->up || (refused && p->known)))
+		if (p->relayed && ((p->up && p->path == path) || (refused && p->known)))
 			end_reached(s, p, refused ? ECONNREFUSED : ECONNRESET, s->door.why);
 	}
-	wake_door(s, s->door.client.site[0].retry_ns);
+	wake_door(s, c->site[site].retry_ns);
 }
 
 enum suci_verdict
-datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src)
+datagram_door_unknown(struct datagram_sock *s, uint32_t site, uint32_t dst, uint32_t src)
 {
 	uint32_t prio = dst - s->door.at.label;
 	if (!s->door.have || prio >= PRIOS || src < prio || s->closing)
 		return SUCI_DROPPED;
-	struct peer *p = find_called(s, src - prio);
+	struct peer *p = find_called(s, site, src - prio);
 	if (!p) {
 		p = datagram_door_place(s);
-		if (!p || !door_client_hold(&s->door.client, 0, src - prio))
+		if (!p || !door_client_hold(&s->door.client, site, src - prio))
 			return SUCI_DROPPED; /* it sends again, and there may be one then */
 		p->relayed = true;
-		set_reached(s, p, src - prio);
+		set_reached(s, p, site, src - prio);
 	}
 	if (p->lane[prio] != NONE)
 		return SUCI_DROPPED;

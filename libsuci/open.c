@@ -445,8 +445,9 @@ datagram_close(struct datagram_sock *s)
 		for (uint32_t i = 0; i < s->nplaces; i++)
 			if (s->peer[i].path != NONE && !s->peer[i].relayed)
 				suci_path_close(s->ep, s->peer[i].path, "", s->now_ns);
-		if (s->door.path != NONE)
-			suci_path_close(s->ep, s->door.path, "", s->now_ns);
+		for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+			if (s->door.path[k] != NONE)
+				suci_path_close(s->ep, s->door.path[k], "", s->now_ns);
 		suci_udp_tx(s->udp, s->now_ns);
 	}
 	dismantle_sock(s);

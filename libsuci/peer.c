@@ -92,6 +92,7 @@ bool
 datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 {
 	uint32_t from = p->own + prio, to = p->label + prio, lane;
+	uint32_t site = p->relayed ? datagram_door_site(s, path) : NONE;
 	struct suci_lane_conf c = {
 		.path = path,
 		.tx_dst_label = to,
@@ -101,7 +102,7 @@ datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, 
 		.direct = !p->relayed,
 		.crc = s->conf.flags & DATAGRAM_CRC,
 		.prio = (uint8_t)prio,
-		.mss = p->relayed ? s->door.mss : 0,
+		.mss = site != NONE ? s->door.mss[site] : 0,
 		.window = p->relayed ? WINDOW_FIRST : WINDOW,
 		.window_max = WINDOW,
 	};
@@ -324,8 +325,9 @@ on_peer_note(void *user, uint32_t path, const void *note, size_t len, uint64_t n
 	struct peer *p = s->path_peer[path];
 	const uint8_t *b = note;
 	(void)now_ns;
-	if (path == s->door.path)
-		datagram_door_note(s, note, len);
+	uint32_t site = datagram_door_site(s, path);
+	if (site != NONE)
+		datagram_door_note(s, site, note, len);
 	if (!p || p->path != path || len != NOTE_BYTES)
 		return;
 	if (be32_load(b) == NOTE_LEAVE) {
@@ -395,8 +397,9 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
-	if (path == s->door.path) {
-		datagram_door_up(s, hello, len);
+	uint32_t site = datagram_door_site(s, path);
+	if (site != NONE) {
+		datagram_door_up(s, site, hello, len);
 		return;
 	}
 	if (incoming && datagram_door_is_hello(hello, len))
@@ -472,9 +475,10 @@ on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *tex
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
+	uint32_t site = datagram_door_site(s, path);
 	s->path_peer[path] = NULL;
-	if (path == s->door.path)
-		datagram_door_down(s, why, text);
+	if (site != NONE)
+		datagram_door_down(s, site, why, text);
 	if (!p || p->path != path)
 		return;
 	bool was_up = p->up;
@@ -501,9 +505,9 @@ on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
-	uint32_t prio = dst_label % PRIOS;
-	if (path == s->door.path)
-		return datagram_door_unknown(s, dst_label, src_label);
+	uint32_t prio = dst_label % PRIOS, site = datagram_door_site(s, path);
+	if (site != NONE)
+		return datagram_door_unknown(s, site, dst_label, src_label);
 	if (!p || p->path != path || src_label != p->label + prio || dst_label != p->own + prio ||
 	    p->lane[prio] != NONE)
 		return SUCI_DROPPED;

@@ -171,12 +171,14 @@ struct datagram_sock {
 	struct {
 		bool have, via;		/* via: a relay */
 		struct door_address at; /* ours, once have */
-		struct suci_addr relay;
+		uint32_t nrelays;
+		struct suci_addr relay[DOOR_CLIENT_SITES];
 		struct door_client client; /* via; whose: index of the peer */
 		struct door_client_own own[1];
 		struct door_client_import *import;
-		uint32_t path, mss;
+		uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES];
 		uint64_t due_ns, look_ns;
+		uint64_t hurry_ns; /* then it does not wait for a second relay any more */
 		int error;
 		char why[WHY_MAX];
 	} door;
@@ -290,10 +292,21 @@ struct peer *datagram_door_came(struct datagram_sock *s, const struct suci_addr 
 uint64_t datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns);
 /* Why that has not come about. */
 void datagram_door_why(struct datagram_sock *s, struct peer *p);
-void datagram_door_up(struct datagram_sock *s, const void *hello, size_t len);
-void datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text);
-void datagram_door_note(struct datagram_sock *s, const void *note, size_t len);
-enum suci_verdict datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src);
+/* Which of our relays the path leads to; NONE. */
+static inline uint32_t
+datagram_door_site(const struct datagram_sock *s, uint32_t path)
+{
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES && path != NONE; k++)
+		if (s->door.path[k] == path)
+			return k;
+	return NONE;
+}
+void datagram_door_up(struct datagram_sock *s, uint32_t site, const void *hello, size_t len);
+void datagram_door_down(struct datagram_sock *s, uint32_t site, enum suci_down why,
+			const char *text);
+void datagram_door_note(struct datagram_sock *s, uint32_t site, const void *note, size_t len);
+enum suci_verdict datagram_door_unknown(struct datagram_sock *s, uint32_t site, uint32_t dst,
+					uint32_t src);
 
 /* ---- recv.c ---- */
 bool datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);

@@ -171,8 +171,8 @@ struct datagram_conf {
 	/* Doors: how many ids beyond the database there may be at a time, 0 .. 65535; 0: none.
 	 * With doors db and db_file may both be NULL. */
 	uint32_t doors;
-	/* The relay of our cluster that carries them, "IPv4:port"; NULL: nobody, others reach us
-	 * at ip and port themselves. */
+	/* The relay of our cluster that carries them, "IPv4:port", or two with a comma between
+	 * them; NULL: nobody, others reach us at ip and port themselves. */
 	const char *relay;
 	uint64_t realm; /* only doors of one realm find each other */
 };
@@ -265,8 +265,11 @@ int datagram_rekey(struct datagram_sock *s);
  * the same.
  *
  * An address holds a secret: who has it may write to us, nobody else.  It is for sockets of our
- * conf.realm only.  A socket that is opened again has another address, and one whose relay died
- * has another as soon as datagram_address() is called again; nobody is reached by the old one.
+ * conf.realm only.  A socket that is opened again has another address, and one whose only relay
+ * died has another as soon as datagram_address() is called again; nobody is reached by the old
+ * one.  With two relays that know each other the address is good while one of them is there.  What
+ * was under way over the other one is lost with ECONNRESET, on both sides; what is written then
+ * goes by the one that is left.
  *
  * Ids of doors are used again: that of a process that is gone when all of its blocks are read, that
  * of an address after datagram_close_at(); over a relay when that process is gone, and until

@@ -3,7 +3,8 @@
  *
  *     socket -- relay 0 ===== relay 1 -- socket
  *
- * A relay here has one UDP socket: what comes from the other relay's is its global leg. */
+ * or two in each cluster: 0 and 2, 1 and 3.  A relay here has one UDP socket: what comes from those
+ * of the other cluster is its global leg. */
 #include "datagram_kit.h"
 
 #include "base/assert.h"
@@ -25,9 +26,13 @@
 #define RELAY_MTU  1400u
 #define PER_SOCKET 8u
 
+#define RELAYS 4u
+
 struct toy_relay {
 	int fd;
-	uint16_t port, other; /* the other relay's */
+	uint32_t index, nfar, nown;
+	uint16_t port, far[2]; /* far: of the other cluster */
+	uint16_t own[2];       /* those of this one, of which we are index / 2 */
 	struct relay_core *core;
 	struct suci *ep;
 	void *core_mem, *ep_mem;
@@ -135,6 +140,15 @@ start_relay(struct toy_relay *r, uint64_t life)
 				.incarnation = life,
 				.seed = life * 77 + r->port,
 				.ops = relay_ops()};
+	rc.self = r->index / 2;
+	rc.ncluster = r->nown > 1 ? r->nown : 0;
+	for (uint32_t k = 0; k < rc.ncluster; k++)
+		rc.cluster[k] = (struct relay_fellow){
+			.global = relay_addr_v4(INADDR_LOOPBACK, r->own[k], RELAY_LEG_GLOBAL),
+			.private = relay_addr_v4(INADDR_LOOPBACK, r->own[k], RELAY_LEG_PRIVATE),
+			.weight = RELAY_WEIGHT_MAX};
+	if (r->nown > 1) /* of which one may die */
+		c.liveness_ns = c.keepalive_ns = BASE_S_NS / 2;
 	memset(r->held, 0, sizeof r->held);
 	r->core_mem = aligned_alloc(64, (relay_core_footprint(&rc.limits) + 63) & ~63ul);
 	r->ep_mem = aligned_alloc(64, (suci_footprint(&c.limits) + 63) & ~63ul);
@@ -159,6 +173,12 @@ stop_relay(struct toy_relay *r)
 	r->ep = NULL;
 }
 
+static bool
+is_far(const struct toy_relay *r, uint16_t port)
+{
+	return port == r->far[0] || (r->nfar > 1 && port == r->far[1]);
+}
+
 static void
 receive_all(struct toy_relay *r)
 {
@@ -173,7 +193,7 @@ receive_all(struct toy_relay *r)
 		uint16_t port = ntohs(sa.sin_port);
 		struct suci_addr from =
 			relay_addr_v4(INADDR_LOOPBACK, port,
-				      port == r->other ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
+				      is_far(r, port) ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
 		if (r->ep)
 			suci_rx(r->ep, &from, r->buf[i], (size_t)n, i, clock_ns());
 	}
@@ -205,11 +225,12 @@ turn_relay(struct toy_relay *r)
 
 /* The relays turn in a thread of their own: calls of the library wait for them. */
 struct relays {
-	struct toy_relay relay[2];
+	struct toy_relay relay[RELAYS];
+	uint32_t n;
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool over;
-	char at[2][32];
+	char at[2][64]; /* of each cluster */
 	struct kit k;
 };
 
@@ -218,33 +239,50 @@ turn_relays(void *arg)
 {
 	struct relays *w = arg;
 	for (bool over = false; !over;) {
-		struct pollfd p[2] = {{.fd = w->relay[0].fd, .events = POLLIN},
-				      {.fd = w->relay[1].fd, .events = POLLIN}};
+		struct pollfd p[RELAYS];
 		pthread_mutex_lock(&w->lock);
-		turn_relay(&w->relay[0]);
-		turn_relay(&w->relay[1]);
+		for (uint32_t i = 0; i < w->n; i++) {
+			p[i] = (struct pollfd){.fd = w->relay[i].fd, .events = POLLIN};
+			turn_relay(&w->relay[i]);
+		}
 		over = w->over;
 		pthread_mutex_unlock(&w->lock);
-		(void)poll(p, 2, 1);
+		(void)poll(p, w->n, 1);
 	}
 	return NULL;
+}
+
+/* So many for each of two clusters. */
+static struct relays *
+make_relays_of(uint32_t each)
+{
+	struct relays *w = calloc(1, sizeof *w);
+	assert_non_null(w);
+	w->n = 2 * each;
+	for (uint32_t i = 0; i < w->n; i++)
+		bind_relay(&w->relay[i]);
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct toy_relay *r = &w->relay[i];
+		size_t len = strlen(w->at[i % 2]);
+		r->index = i;
+		for (uint32_t k = 0; k < w->n; k++)
+			if (k % 2 == i % 2)
+				r->own[r->nown++] = w->relay[k].port;
+			else
+				r->far[r->nfar++] = w->relay[k].port;
+		snprintf(w->at[i % 2] + len, sizeof w->at[0] - len, "%s127.0.0.1:%u",
+			 len ? "," : "", r->port);
+		start_relay(r, 1);
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	assert_int_equal(pthread_create(&w->thread, NULL, turn_relays, w), 0);
+	return w;
 }
 
 static struct relays *
 make_relays(void)
 {
-	struct relays *w = calloc(1, sizeof *w);
-	assert_non_null(w);
-	bind_relay(&w->relay[0]);
-	bind_relay(&w->relay[1]);
-	for (uint32_t i = 0; i < 2; i++) {
-		w->relay[i].other = w->relay[1 - i].port;
-		snprintf(w->at[i], sizeof w->at[i], "127.0.0.1:%u", w->relay[i].port);
-		start_relay(&w->relay[i], 1);
-	}
-	pthread_mutex_init(&w->lock, NULL);
-	assert_int_equal(pthread_create(&w->thread, NULL, turn_relays, w), 0);
-	return w;
+	return make_relays_of(1);
 }
 
 static void
@@ -256,6 +294,8 @@ open_behind(struct relays *w, uint32_t i, uint32_t relay, uint32_t doors, uint64
 	c.relay = w->at[relay];
 	c.realm = realm;
 	c.close_ms = 2000;
+	if (w->n > 2)
+		c.liveness_ms = 500;
 	c.sockbuf_bytes = 1u << 20;
 	w->k.s[i] = datagram_open_with(&c);
 	assert_non_null(w->k.s[i]);
@@ -270,7 +310,7 @@ free_relays(struct relays *w)
 	w->over = true;
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < w->n; i++) {
 		const char *what = "";
 		if (w->relay[i].ep) {
 			assert_true(relay_core_check(w->relay[i].core, &what));
@@ -515,6 +555,92 @@ doors_are_bounded(void **state)
 	free_relays(w);
 }
 
+/* Socket 1 asks the other one, who answers; what was lost is asked again.  How often it was. */
+static uint32_t
+ask_until_answered(struct relays *w, int64_t id)
+{
+	char got[64];
+	for (uint32_t asked = 1;; asked++) {
+		double end = kit_now() + 0.5;
+		assert_true(asked < 2 * LIMIT_S);
+		assert_int_equal(datagram_destination(w->k.s[1], (uint32_t)id), 0);
+		(void)datagram_write0(w->k.s[1], "question", 9);
+		while (kit_now() < end) {
+			kit_progress(&w->k);
+			if (datagram_peek(w->k.s[0], NULL, NULL) == 1) {
+				assert_int_equal(datagram_read0(w->k.s[0], got, sizeof got), 9);
+				datagram_destination(w->k.s[0],
+						     (uint32_t)datagram_source(w->k.s[0]));
+				(void)datagram_write0(w->k.s[0], "answer", 7);
+			}
+			if (datagram_peek(w->k.s[1], NULL, NULL) != 1)
+				continue;
+			assert_int_equal(datagram_read0(w->k.s[1], got, sizeof got), 7);
+			assert_int_equal(datagram_source(w->k.s[1]), id);
+			return asked;
+		}
+	}
+}
+
+static void
+kill_relay(struct relays *w, uint32_t i)
+{
+	pthread_mutex_lock(&w->lock);
+	stop_relay(&w->relay[i]);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Two relays in each cluster: that of the one who is asked dies, then that of the one who asks, and
+ * both go on under the address that was given away. */
+static void
+doors_outlive_relays(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays_of(2);
+	char address[DATAGRAM_ADDRESS_MAX], again[DATAGRAM_ADDRESS_MAX];
+	struct door_address a;
+	open_both(w, 4, address);
+	assert_int_equal(door_address_parse(address, &a), 0);
+	assert_int_equal(a.nrelays, 2);
+	int64_t there = datagram_open_at(w->k.s[1], address);
+	assert_int_equal(ask_until_answered(w, there), 1);
+	for (uint32_t dead = 0; dead < 2; dead++) {
+		double began = kit_now();
+		kill_relay(w, dead);
+		uint32_t asked = ask_until_answered(w, there);
+		print_message("  relay %u died: answered after %.1f s, asked %u times\n", dead,
+			      kit_now() - began, asked);
+		/* Those that were under way are answered later, or lost. */
+		while (ask_until_answered(w, there) > 1) {
+		}
+		address_of(w, 0, again);
+		assert_string_equal(again, address);
+	}
+	free_relays(w);
+}
+
+/* What no relay is. */
+static void
+relays_are_read(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",
+					  ",",
+					  "127.0.0.1",
+					  "127.0.0.1:7812,",
+					  "127.0.0.1:7812,127.0.0.1:7812",
+					  "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
+					  "[::1]:7812"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct datagram_conf c;
+		datagram_conf_init(&c);
+		c.doors = 1;
+		c.relay = bad[i];
+		assert_null(datagram_open_with(&c));
+		assert_int_equal(errno, EINVAL);
+	}
+}
+
 int
 main(void)
 {
@@ -525,6 +651,8 @@ main(void)
 		cmocka_unit_test(forged_and_foreign_are_refused),
 		cmocka_unit_test(relay_is_replaced),
 		cmocka_unit_test(doors_are_bounded),
+		cmocka_unit_test(doors_outlive_relays),
+		cmocka_unit_test(relays_are_read),
 	};
 	return cmocka_run_group_tests_name("datagram doors over relays", tests, NULL, NULL);
 }

@@ -20,8 +20,9 @@ const char *const mode_name[4] = {"pingpong", "burst", "gather", "tree"};
 static const char usage[] =
 	"suci-perf server [--bind IP] [--port N] [--clients N] [--once]\n"
 	"suci-perf client HOST [--port N] [--id N]  --mode pingpong|burst  ROUND...\n"
-	"suci-perf server --door [--relay IP:PORT | --bind IP] [--realm N] [--once]\n"
-	"suci-perf client door:ADDRESS [--relay IP:PORT] [--realm N]  --mode ...  ROUND...\n"
+	"suci-perf server --door [--relay IP:PORT[,IP:PORT] | --bind IP] [--realm N] [--once]\n"
+	"suci-perf client door:ADDRESS [--relay IP:PORT[,IP:PORT]] [--realm N] --mode ... "
+	"ROUND...\n"
 	"suci-perf node --db FILE --id N [--root N] --mode MODE  ROUND...\n"
 	"suci-perf local N                          --mode MODE  ROUND...\n"
 	"\n"
