@@ -26,11 +26,14 @@
 	X(WIN_SHARED, "a lock that is asked for exclusively is shared")           \
 	X(WIN_GARBAGE, "bulk data that a lost process never sent is used")        \
 	X(WIN_COMPLETE, "a COMPLETE does not wait for bulk data of earlier puts") \
+	X(WIN_FULL, "what waits for bulk data has no bound")                      \
+	X(WIN_RESULTS, "results that nobody takes hold nothing up")               \
 	X(TARGET_POST, "a POST is not counted")                                   \
 	X(TARGET_ACKS, "answers of a lost process to a FLUSH are waited for")     \
 	X(TARGET_REPLY, "a result that a lost process would send is waited for")  \
 	X(TARGET_LOCK, "a lock of a lost process is waited for")                  \
 	X(TARGET_DEAD, "a process that is lost is asked for a FLUSH")             \
+	X(TARGET_FULL, "an origin does not wait for room at its target")          \
 	X(TARGET_LOOSE, "a window goes although notes are on their way to it")
 
 enum lmpi_bug {

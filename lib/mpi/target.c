@@ -118,6 +118,7 @@ lmpi_target_hear(struct lmpi_acting *all, struct lmpi_target *t, const struct lm
 		if (t->acks == 0)
 			return false;
 		t->acks--;
+		lmpi_target_lighten(t);
 		if (j->p.error)
 			t->error = (int)j->p.error;
 		return true;
@@ -157,11 +158,21 @@ lmpi_target_leave(struct lmpi_target *t)
 }
 
 bool
+lmpi_target_fills(const struct lmpi_acting *all, const struct lmpi_target *t)
+{
+	return ((t->held == LMPI_LOCK_ASKED && t->early > all->room.early) ||
+		t->early + t->beside > all->room.behind) &&
+	       !LMPI_BUG(TARGET_FULL);
+}
+
+bool
 lmpi_target_flush(struct lmpi_target *t, bool failed)
 {
-	if (!t->dirty)
+	if (t->acks == 0)
+		t->early = t->beside = 0;
+	if (!t->dirty && !t->heavy)
 		return false;
-	t->dirty = false;
+	t->dirty = t->heavy = false;
 	if (failed && !LMPI_BUG(TARGET_DEAD))
 		return false;
 	t->acks++;

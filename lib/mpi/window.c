@@ -13,8 +13,10 @@ struct lmpi_later {
 	struct lmpi_later *next;
 	struct lmpi_job job;
 	uint64_t turn; /* of the last bulk put before it */
+	uint64_t weight;
 	bool ready;
-	bool lost; /* who sent it has failed before its bulk data came */
+	bool lost;  /* who sent it has failed before its bulk data came */
+	bool piece; /* bulk is one of lmpi_bulks */
 	void *bulk;
 	_Alignas(16) char copy[];
 };
@@ -30,12 +32,14 @@ struct lmpi_kept {
 struct lmpi_filling {
 	struct lmpi_req req; /* first */
 	struct lmpi_filling *prev, *next;
-	uint64_t turn;
+	uint64_t turn, weight;
 	struct lmpi_job job;
-	void *temp;   /* packed, to be stored then; NULL: it goes to the window by itself */
-	bool outside; /* of the window: no byte of it is taken */
+	void *temp; /* packed, to be stored then; NULL: it goes to the window by itself */
 	_Alignas(16) char copy[];
 };
+
+_Static_assert(sizeof(struct lmpi_later) <= RMA_ENTRY && sizeof(struct lmpi_filling) <= RMA_ENTRY,
+	       "an entry weighs what it takes");
 
 struct lmpi_waiter {
 	struct lmpi_waiter *next;
@@ -57,17 +61,23 @@ give_room(const struct lmpi_exposed *x, void *p)
 }
 
 static void *
-take_bulk(const struct lmpi_exposed *x, uint64_t bytes)
+take_bulk(const struct lmpi_exposed *x, uint64_t bytes, bool *piece)
 {
-	if (bytes > RMA_PIECE)
+	struct lmpi_bulks *b = x->bulks;
+
+	*piece = bytes <= RMA_PIECE && (b->n > 0 || b->made < LMPI_BULKS_MAX);
+	if (!*piece)
 		return take_room(x, bytes);
-	return x->bulks->n > 0 ? x->bulks->spare[--x->bulks->n] : take_room(x, RMA_PIECE);
+	if (b->n > 0)
+		return b->spare[--b->n];
+	b->made++;
+	return take_room(x, RMA_PIECE);
 }
 
 static void
-give_bulk(const struct lmpi_exposed *x, void *bulk, uint64_t bytes)
+give_bulk(const struct lmpi_exposed *x, void *bulk, bool piece)
 {
-	if (bytes <= RMA_PIECE && bulk != NULL && x->bulks->n < LMPI_BULKS_MAX)
+	if (piece)
 		x->bulks->spare[x->bulks->n++] = bulk;
 	else
 		give_room(x, bulk);
@@ -77,6 +87,35 @@ static struct lmpi_origin *
 origin_of(const struct lmpi_job *j)
 {
 	return &j->x->origin[j->origin];
+}
+
+/* ---- what waits */
+
+/* data: has it no other place than beside its packet? */
+static uint64_t
+weigh_job(const struct lmpi_job *j, bool data)
+{
+	uint64_t bytes = sizeof(j->p) + rma_padded(j->p.layout) + RMA_ENTRY;
+	uint64_t most = j->x->room.behind;
+
+	if (j->p.data_tag == 0)
+		bytes += j->bytes;
+	else if (data)
+		bytes += j->p.bytes; /* INT64_MAX at most */
+	return bytes < most ? bytes : most;
+}
+
+/* Whoever lets more wait than its FLUSH allows would fill this process's memory. */
+static uint64_t
+take_place(const struct lmpi_job *j, bool data)
+{
+	struct lmpi_origin *o = origin_of(j);
+	uint64_t weight = weigh_job(j, data);
+
+	if (o->behind + weight > RMA_BEHIND_MOST(&j->x->room) && !LMPI_BUG(WIN_FULL))
+		j->x->ops->malformed(j, "more waits than a target has room for");
+	o->behind += weight;
+	return weight;
 }
 
 /* ---- bulk data */
@@ -97,7 +136,7 @@ has_come(const struct lmpi_job *j, const struct lmpi_req *req, int error)
 	if (req->error == LMPI_ERR_PROC_FAILED)
 		return LMPI_BUG(WIN_GARBAGE);
 	if (req->error != error || req->bytes != j->p.bytes)
-		j->x->ops->malformed();
+		j->x->ops->malformed(j, "bulk data of another length than was announced");
 	return true;
 }
 
@@ -111,7 +150,7 @@ return_granted(const struct lmpi_job *j)
 	bool exclusive = j->p.flags & RMA_EXCLUSIVE;
 
 	if (exclusive ? !o->exclusive : o->shared == 0)
-		j->x->ops->malformed();
+		j->x->ops->malformed(j, "a lock is given back that was not granted");
 	if (exclusive)
 		o->exclusive = false;
 	else
@@ -146,7 +185,7 @@ execute_job(const struct lmpi_job *j)
 		o->completed++;
 		break;
 	default:
-		j->x->ops->malformed();
+		j->x->ops->malformed(j, "of a kind that there is not");
 	}
 }
 
@@ -157,20 +196,39 @@ has_filled(const struct lmpi_origin *o, uint64_t turn)
 	return o->filling_first == NULL || o->filling_first->turn > turn || LMPI_BUG(WIN_HASTY);
 }
 
+static bool
+has_result(const struct lmpi_job *j)
+{
+	return j->p.kind == RMA_GET || j->p.kind == RMA_GET_ACC || j->p.kind == RMA_CAS;
+}
+
+/* Its result would lie beside too many that the origin has not taken. */
+static bool
+owes_much(const struct lmpi_job *j)
+{
+	return origin_of(j)->owing > j->x->room.results && has_result(j) && !LMPI_BUG(WIN_RESULTS);
+}
+
 static void
 drain_later(struct lmpi_origin *o)
 {
 	struct lmpi_later *l;
 
+	o->held = false;
 	while ((l = o->later_first) != NULL && l->ready && has_filled(o, l->turn)) {
 		struct lmpi_exposed *x = l->job.x;
 
+		if (owes_much(&l->job)) {
+			o->held = true;
+			return;
+		}
 		o->later_first = l->next;
 		if (l->next == NULL)
 			o->later_last = NULL;
+		o->behind -= l->weight;
 		if (!l->lost)
 			execute_job(&l->job);
-		give_bulk(x, l->bulk, l->job.p.bytes);
+		give_bulk(x, l->bulk, l->piece);
 		give_room(x, l);
 	}
 }
@@ -180,7 +238,7 @@ end_bulk(struct lmpi_req *req)
 {
 	struct lmpi_later *l = (struct lmpi_later *)(void *)req;
 
-	l->lost = !has_come(&l->job, req, LMPI_OK);
+	l->lost = !has_come(&l->job, req, l->job.outside ? LMPI_ERR_TRUNCATE : LMPI_OK);
 	l->ready = true;
 	drain_later(origin_of(&l->job));
 }
@@ -203,26 +261,36 @@ queue_job(const struct lmpi_job *j)
 	struct lmpi_origin *o = origin_of(j);
 	struct lmpi_later *l;
 
-	if ((o->later_first == NULL && j->p.data_tag == 0 && has_filled(o, o->turn)) ||
+	if ((o->later_first == NULL && j->p.data_tag == 0 && has_filled(o, o->turn) &&
+	     !owes_much(j)) ||
 	    (LMPI_BUG(WIN_COMPLETE) && j->p.kind == RMA_COMPLETE)) {
 		execute_job(j);
 		return;
 	}
+	uint64_t weight = take_place(j, true);
 	l = take_room(j->x, sizeof(*l) + rma_padded(j->p.layout) + j->bytes);
-	*l = (struct lmpi_later){.job = *j, .turn = o->turn, .ready = j->p.data_tag == 0};
+	*l = (struct lmpi_later){
+		.job = *j, .turn = o->turn, .weight = weight, .ready = j->p.data_tag == 0};
 	copy_job(&l->job, l->copy);
 	if (o->later_last != NULL)
 		o->later_last->next = l;
 	else
 		o->later_first = l;
 	o->later_last = l;
-	if (l->ready)
+	if (l->ready) {
+		if (o->later_first == l)
+			drain_later(o);
 		return;
-	l->bulk = take_bulk(j->x, j->p.bytes);
+	}
+	/* Whatever length it says: what goes nowhere takes no memory, and stays outside. */
+	void *into;
+	l->job.outside = j->x->ops->place(j, &into) != LMPI_OK;
+	uint64_t cap = l->job.outside ? 0 : j->p.bytes;
+	l->bulk = l->job.outside ? NULL : take_bulk(j->x, cap, &l->piece);
 	l->job.data = l->bulk;
 	l->job.bytes = j->p.bytes;
 	l->req.on_done = end_bulk;
-	post_bulk(j, &l->req, l->bulk, j->p.bytes);
+	post_bulk(j, &l->req, l->bulk, cap);
 }
 
 /* ---- puts */
@@ -234,10 +302,11 @@ end_filling(struct lmpi_req *req)
 	struct lmpi_origin *o = origin_of(&f->job);
 	const struct lmpi_exposed *x = f->job.x;
 
-	if (has_come(&f->job, req, f->outside ? LMPI_ERR_TRUNCATE : LMPI_OK) && f->temp != NULL)
+	if (has_come(&f->job, req, f->job.outside ? LMPI_ERR_TRUNCATE : LMPI_OK) && f->temp != NULL)
 		(void)x->ops->put(&f->job, f->temp);
 	*(f->prev ? &f->prev->next : &o->filling_first) = f->next;
 	*(f->next ? &f->next->prev : &o->filling_last) = f->prev;
+	o->behind -= f->weight;
 	give_room(x, f->temp);
 	give_room(x, f);
 	drain_later(o);
@@ -249,10 +318,12 @@ fill_put(const struct lmpi_job *j)
 	struct lmpi_origin *o = origin_of(j);
 	void *into = NULL;
 	int rc = j->x->ops->place(j, &into);
+	uint64_t weight = take_place(j, rc == LMPI_OK && into == NULL);
 	struct lmpi_filling *f = take_room(j->x, sizeof(*f) + rma_padded(j->p.layout));
 
 	*f = (struct lmpi_filling){
-		.job = *j, .prev = o->filling_last, .turn = ++o->turn, .outside = rc != LMPI_OK};
+		.job = *j, .prev = o->filling_last, .turn = ++o->turn, .weight = weight};
+	f->job.outside = rc != LMPI_OK;
 	copy_job(&f->job, f->copy);
 	if (rc)
 		o->fault = rc;
@@ -274,7 +345,7 @@ do_put(const struct lmpi_job *j)
 		return;
 	}
 	if (j->bytes != j->p.bytes)
-		j->x->ops->malformed();
+		j->x->ops->malformed(j, "data of another length than it says");
 	rc = j->x->ops->put(j, j->data);
 	if (rc)
 		origin_of(j)->fault = rc;
@@ -339,7 +410,7 @@ is_operation(const struct lmpi_job *j)
 	}
 }
 
-/* While it waits for the lock an origin sends operations, up to RMA_EARLY_MAX, and a FLUSH behind
+/* While it waits for the lock an origin sends operations, up to room.early, and a FLUSH behind
  * some of them.  Whoever sends more would fill this process's memory. */
 static bool
 may_be_kept(const struct lmpi_origin *o, const struct lmpi_job *j)
@@ -347,7 +418,7 @@ may_be_kept(const struct lmpi_origin *o, const struct lmpi_job *j)
 	if (!o->waits)
 		return true;
 	if (is_operation(j))
-		return o->early <= RMA_EARLY_MAX;
+		return o->early <= j->x->room.early;
 	return j->p.kind == RMA_FLUSH &&
 	       (o->kept_last == NULL || o->kept_last->job.p.kind != RMA_FLUSH);
 }
@@ -360,7 +431,7 @@ keep_job(const struct lmpi_job *j)
 	struct lmpi_kept *k;
 
 	if (!may_be_kept(o, j))
-		j->x->ops->malformed();
+		j->x->ops->malformed(j, "more behind a LOCK than an origin sends before it has it");
 	if (is_operation(j))
 		o->early += sizeof(j->p) + tail;
 	k = take_room(j->x, sizeof(*k) + tail);
@@ -423,6 +494,17 @@ lmpi_exposed_arrive(const struct lmpi_job *j)
 		keep_job(j);
 	else
 		act_job(j);
+}
+
+void
+lmpi_exposed_paid(struct lmpi_exposed *x, int origin, uint64_t bytes)
+{
+	struct lmpi_origin *o = &x->origin[origin];
+
+	o->owing -= bytes;
+	x->owing -= bytes;
+	if (o->held && o->owing <= x->room.results)
+		drain_later(o);
 }
 
 /* ---- the lock */
@@ -507,8 +589,8 @@ drop_kept(const struct lmpi_exposed *x, struct lmpi_origin *o)
 void
 lmpi_exposed_drop(struct lmpi_exposed *x)
 {
-	if (x->coming > 0)
-		x->ops->malformed(); /* it would come into memory that is somebody else's then */
+	if (x->coming > 0) /* into memory that is somebody else's then */
+		x->ops->malformed(NULL, "bulk data was announced and has not come");
 	for (struct lmpi_waiter *w = x->waiters, *next; w != NULL; w = next) {
 		next = w->next; /* whoever still asks for a lock is at fault */
 		drop_kept(x, &x->origin[w->rank]);

@@ -67,6 +67,34 @@ lmpi_rma_flush_local(struct lmpi_win *win, int rank)
 	rma_barrier();
 }
 
+static void
+ask_flush(struct lmpi_win *win, int rank, bool is_void)
+{
+	if (lmpi_target_flush(&win->peer[rank].t, is_void && lmpi_has_failed(rma_world(win, rank))))
+		lmpi_rma_send_note(win, rank, RMA_FLUSH, 0, 0);
+}
+
+static bool
+has_answered(void *arg)
+{
+	return ((const struct lmpi_target *)arg)->acks == 0;
+}
+
+void
+lmpi_rma_make_room(struct lmpi_win *win, int rank)
+{
+	struct lmpi_target *t = &win->peer[rank].t;
+
+	while (lmpi_target_is_full(&lmpi_rma_acting, t)) {
+		if (t->held == LMPI_LOCK_ASKED)
+			lmpi_rma_lock_await(&win->peer[rank]);
+		else if (!has_answered(t))
+			lmpi_wait_for(has_answered, t);
+		else
+			ask_flush(win, rank, rma_is_void(win));
+	}
+}
+
 int
 lmpi_rma_flush(struct lmpi_win *win, int rank)
 {
@@ -75,9 +103,7 @@ lmpi_rma_flush(struct lmpi_win *win, int rank)
 	bool is_void = rma_is_void(win);
 
 	for (int r = w.first; r < w.end; r++)
-		if (lmpi_target_flush(&win->peer[r].t,
-				      is_void && lmpi_has_failed(rma_world(win, r))))
-			lmpi_rma_send_note(win, r, RMA_FLUSH, 0, 0);
+		ask_flush(win, r, is_void);
 	if (!there(&w))
 		lmpi_wait_for(there, &w);
 	else
@@ -254,7 +280,7 @@ impl_Win_complete(MPI_Win handle)
 	/* What is sent now is dealt with at the target after all that was sent before. */
 	for (int i = 0; i < win->starts; i++) {
 		win->peer[win->start[i]].started = false;
-		win->peer[win->start[i]].t.dirty = false;
+		lmpi_target_complete(&lmpi_rma_acting, &win->peer[win->start[i]].t);
 		lmpi_rma_send_note(win, win->start[i], RMA_COMPLETE, 0, 0);
 	}
 	free(win->start);

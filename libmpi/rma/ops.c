@@ -228,15 +228,15 @@ go_direct(const struct rma_args *a)
 	return ok ? MPI_SUCCESS : lmpi_rma_no_memory();
 }
 
-/* What is sent behind a LOCK lies at the target until it is granted. */
+/* What is sent behind a LOCK lies at the target until it is granted, what is sent behind bulk data
+ * until that has come. */
 static int
 send_bounded(const struct rma_args *a)
 {
-	struct rma_peer *peer = &a->win->peer[a->target];
 	int rc;
 
-	if (lmpi_target_is_full(&peer->t))
-		lmpi_rma_lock_await(peer);
+	if (lmpi_target_is_full(&lmpi_rma_acting, &a->win->peer[a->target].t))
+		lmpi_rma_make_room(a->win, a->target);
 	rc = lmpi_rma_send_op(a);
 	lmpi_rma_throttle();
 	return rc;

@@ -18,8 +18,10 @@
 struct out {
 	struct lmpi_req req; /* first */
 	struct out *next;
-	struct rma_op *op;     /* that waits for it, or NULL */
-	struct lmpi_win *from; /* whose memory it is, or NULL */
+	struct rma_op *op;	    /* that waits for it, or NULL */
+	struct lmpi_exposed *owing; /* whose result it is, or NULL */
+	int to;			    /* that origin */
+	uint64_t owes;
 	void *owned;
 	uint64_t room;
 	_Alignas(16) char data[];
@@ -97,7 +99,8 @@ end_op(struct lmpi_act *act)
 static const struct lmpi_acting_ops acting_ops = {
 	.receive = receive_result, .result = store_result, .ended = end_op};
 struct lmpi_acting lmpi_rma_acting = {.ops = &acting_ops,
-				      .memory = {.get = lmpi_rma_take, .put = lmpi_rma_give}};
+				      .memory = {.get = lmpi_rma_take, .put = lmpi_rma_give},
+				      .room = LMPI_ROOM};
 
 /* ---- sending */
 
@@ -106,11 +109,12 @@ out_gone(struct lmpi_req *req)
 {
 	struct out *o = (struct out *)(void *)req;
 	struct rma_op *op = o->op;
+	struct lmpi_exposed *owing = o->owing;
+	uint64_t owes = o->owes;
+	int to = o->to;
 
 	unsent -= (int64_t)o->room;
 	free(o->owned);
-	if (o->from != NULL)
-		o->from->leaving--;
 	if (o->room == SMALL && spares < SPARES_MAX) {
 		o->next = spare;
 		spare = o;
@@ -118,6 +122,8 @@ out_gone(struct lmpi_req *req)
 	} else {
 		free(o);
 	}
+	if (owing != NULL)
+		lmpi_exposed_paid(owing, to, owes);
 	if (op != NULL)
 		lmpi_act_event(&op->act);
 }
@@ -137,7 +143,7 @@ origin_out_new(uint64_t bytes)
 	memset(&o->req, 0, sizeof(o->req));
 	o->req.on_done = out_gone;
 	o->op = NULL;
-	o->from = NULL;
+	o->owing = NULL;
 	o->owned = NULL;
 	o->room = room;
 	unsent += (int64_t)room;
@@ -179,6 +185,16 @@ lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t
 	send_packet(win, target, o, sizeof(struct rma_packet));
 }
 
+/* It is a result for that origin, with so many bytes beside it. */
+static void
+note_result(struct out *o, struct lmpi_win *win, int origin, uint64_t beside)
+{
+	o->owing = &win->mine;
+	o->to = origin;
+	o->owes = sizeof(*o) + o->room + beside;
+	lmpi_exposed_owe(o->owing, origin, o->owes);
+}
+
 void
 lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
 		    const void *data, uint64_t bytes)
@@ -192,21 +208,20 @@ lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *t
 					    .error = (uint32_t)error};
 	if (bytes > 0)
 		base_copy(o->data + sizeof(struct rma_packet), data, bytes);
+	note_result(o, win, target, 0);
 	send_packet(win, target, o, sizeof(struct rma_packet) + bytes);
 }
 
 static void
 send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
-	  void *owned, struct rma_op *op)
+	  void *owned, struct rma_op *op, bool result)
 {
 	struct out *o = origin_out_new(0);
 
 	o->op = op;
 	o->owned = owned;
-	if (op == NULL && owned == NULL) {
-		o->from = win;
-		win->leaving++;
-	}
+	if (result)
+		note_result(o, win, target, owned != NULL ? bytes : 0);
 	lmpi_isend(&o->req, data, bytes, rma_world(win, target), (int)lmpi_world.rank, (int)tag,
 		   LMPI_CID_BULK, LMPI_STANDARD);
 }
@@ -215,7 +230,7 @@ void
 lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
 		   void *owned)
 {
-	send_bulk(win, target, tag, data, bytes, owned, NULL);
+	send_bulk(win, target, tag, data, bytes, owned, NULL, true);
 }
 
 static bool
@@ -319,12 +334,15 @@ lmpi_rma_send_op(const struct rma_args *a)
 	uint32_t tag = packet_in(o)->data_tag;
 
 	lmpi_target_note_early(t, len);
+	/* A put of one piece has its place in the window. */
+	if (bulk != NULL && (a->kind != RMA_PUT || packet_in(o)->layout > 0))
+		lmpi_target_note_beside(t, (uint64_t)a->bytes);
 	send_packet(a->win, a->target, o, len);
 	if (bulk != NULL && owned == NULL)
 		op->act.left++; /* the origin's buffer is in use */
 	if (bulk != NULL)
 		send_bulk(a->win, a->target, tag, bulk, (uint64_t)a->bytes, owned,
-			  owned == NULL ? op : NULL);
+			  owned == NULL ? op : NULL, false);
 	lmpi_act_event(&op->act);
 	/* The last event frees op. */
 	return MPI_SUCCESS; /* NOLINT(clang-analyzer-unix.Malloc) */
@@ -335,7 +353,7 @@ lmpi_rma_send_op(const struct rma_args *a)
 static bool
 has_left(void *arg)
 {
-	return ((const struct lmpi_win *)arg)->leaving == 0;
+	return ((const struct lmpi_win *)arg)->mine.owing == 0;
 }
 
 void

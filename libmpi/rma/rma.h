@@ -94,8 +94,7 @@ struct lmpi_win {
 	struct rma_peer *peer;	     /* [comm->size] */
 	struct rma_region *regions;
 	struct lmpi_exposed mine;
-	bool open;	  /* my part may be used: before, nobody knows where it is */
-	uint32_t leaving; /* results that the engine sends out of its memory */
+	bool open; /* my part may be used: before, nobody knows where it is */
 	/* epochs */
 	enum rma_fence fence;
 	int *start, starts; /* ranks; starts -1: no such epoch */
@@ -197,12 +196,12 @@ void lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, ui
 void lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
 			 const void *data, uint64_t bytes);
 /* The result of an operation, beside the packets; owned: to be freed when it has gone, NULL: data
- * lies in the window (lmpi_rma_settle()). */
+ * lies in the window. */
 void lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
 			uint64_t bytes, void *owned);
 /* What operations have under way, of all windows. */
 extern struct lmpi_acting lmpi_rma_acting;
-/* Wait until no result is sent out of the window's memory any more, so that it may go: who asked
+/* Wait until all results have gone, so that the window's memory may go, and the window: who asked
  * may have all of it while the engine still waits to be told so. */
 void lmpi_rma_settle(struct lmpi_win *win);
 /* Wait until little enough is under way. */
@@ -223,6 +222,8 @@ int lmpi_rma_may_access(struct lmpi_win *win, int target);
  * here).  An error code that a target reported. */
 int lmpi_rma_flush(struct lmpi_win *win, int rank);
 void lmpi_rma_flush_local(struct lmpi_win *win, int rank);
+/* Wait until rank has room for an operation (lmpi_target_is_full()). */
+void lmpi_rma_make_room(struct lmpi_win *win, int rank);
 /* For calls that have nothing to wait for: a program that looks again and again at memory
  * which another process is to write must let its packets in, and give it the core. */
 void lmpi_rma_poke(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What other processes do to my part of a window; when is decided in mpi/window.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,19 @@
 #include "layout_wire.h"
 #include "rma.h"
 
+#include "lmpi/knobs.h"
+
+/* What is longer than the memory that it goes to or comes from lies beside that, up to here. */
+#define RMA_OVERLAP_MAX (INT64_C(64) << 20)
+
 static __attribute__((noreturn)) void
-target_malformed(void)
+refuse_packet(uint32_t world, const char *what)
 {
-	lmpi_engine_abort(MPI_ERR_INTERN, "a malformed packet of a window");
+	char text[160];
+
+	snprintf(text, sizeof(text), "a malformed packet of a window from process %u: %s", world,
+		 what);
+	lmpi_engine_abort(MPI_ERR_INTERN, text);
 }
 
 void *
@@ -37,8 +47,26 @@ win_of(const struct lmpi_exposed *x)
 	return (struct lmpi_win *)(void *)((char *)(uintptr_t)x - offsetof(struct lmpi_win, mine));
 }
 
-/* Where the packet's operation goes.  false: outside the window.  The type lives until
- * lmpi_rma_layout_release(). */
+static __attribute__((noreturn)) void
+target_malformed(const struct lmpi_job *j, const char *what)
+{
+	if (j == NULL)
+		lmpi_engine_abort(MPI_ERR_INTERN, what);
+	refuse_packet(rma_world(win_of(j->x), j->origin), what);
+}
+
+/* Of what lies from lo to hi more is spoken of than there is, and it is a lot. */
+static bool
+repeats_too_much(const struct lmpi_job *j, int64_t lo, int64_t hi)
+{
+	int64_t span;
+
+	return __builtin_sub_overflow(hi, lo, &span) ||
+	       ((int64_t)j->p.bytes > span && (int64_t)j->p.bytes > RMA_OVERLAP_MAX);
+}
+
+/* Where the packet's operation goes.  false: outside the window, or it overlaps as it may not.  The
+ * type lives until lmpi_rma_layout_release(). */
 static bool
 locate(const struct lmpi_job *j, struct rma_place *place, struct lmpi_type *type)
 {
@@ -47,15 +75,19 @@ locate(const struct lmpi_job *j, struct rma_place *place, struct lmpi_type *type
 	uintptr_t base = 0;
 
 	*type = (struct lmpi_type){0};
+	if (j->outside)
+		return false;
 	if (j->p.layout > 0 &&
 	    !lmpi_rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
 				    j->p.layout / sizeof(uint64_t), (int64_t)j->p.count, &bytes,
 				    &lo, &hi))
-		target_malformed();
+		target_malformed(j, "no layout");
 	if (bytes != (int64_t)j->p.bytes) {
 		lmpi_rma_layout_release(type);
-		target_malformed();
+		target_malformed(j, "a layout of another length than it says");
 	}
+	if (j->p.layout > 0 && repeats_too_much(j, lo, hi))
+		return false;
 	if (__builtin_add_overflow(lo, (int64_t)j->p.at, &lo) ||
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
 		return false;
@@ -152,7 +184,7 @@ accumulate_target(const struct lmpi_job *j)
 	    (how.op != MPI_NO_OP && j->bytes != j->p.bytes) ||
 	    (how.op != MPI_NO_OP && how.op != MPI_REPLACE &&
 	     (lmpi_op_check(how.op, how.element, &use) != MPI_SUCCESS || use.user != NULL)))
-		target_malformed();
+		target_malformed(j, "no operation on such elements");
 	if (!locate(j, &place, &type)) {
 		if (fetch)
 			answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
@@ -177,7 +209,7 @@ swap_target(const struct lmpi_job *j)
 	char old[64];
 
 	if (j->p.bytes > sizeof(old) || j->bytes != 2 * j->p.bytes || j->p.layout != 0)
-		target_malformed();
+		target_malformed(j, "a swap of no single element");
 	if (!locate(j, &place, &type)) {
 		answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		return MPI_SUCCESS;
@@ -209,7 +241,7 @@ hear_target(const struct lmpi_job *j)
 	struct lmpi_win *win = win_of(j->x);
 
 	if (!lmpi_target_hear(&lmpi_rma_acting, &win->peer[j->origin].t, j))
-		target_malformed();
+		target_malformed(j, "an answer to nothing that was asked");
 }
 
 /* ---- what a part of a window asks for */
@@ -257,10 +289,12 @@ lmpi_rma_expose(struct lmpi_win *win)
 	win->mine = (struct lmpi_exposed){
 		.ops = &target_ops,
 		.memory = {.get = lmpi_rma_take, .put = lmpi_rma_give},
+		.room = LMPI_ROOM,
 		.bulks = &bulks,
 		.lock = &win->own_ctl.lock,
 		.me = win->comm->rank,
 		.origin = calloc((size_t)win->comm->size, sizeof(*win->mine.origin))};
+	win->mine.room.results = lmpi_knob_number(LMPI_KNOB_RESULTS) << 20;
 	return win->mine.origin != NULL;
 }
 
@@ -271,13 +305,14 @@ lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 	struct lmpi_job j;
 
 	if (!lmpi_job_read(&j, data, len))
-		target_malformed();
+		refuse_packet(from_world, "no packet");
 	win = lmpi_rma_win_of(j.p.win);
 	if (win == NULL || !win->open || j.p.rank >= (uint32_t)win->comm->size ||
 	    rma_world(win, (int)j.p.rank) != from_world)
-		target_malformed();
+		refuse_packet(from_world, "of no window that it has a part of");
+	/* Only constants of the ABI mean something elsewhere. */
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)
-		target_malformed(); /* only constants of the ABI mean something elsewhere */
+		refuse_packet(from_world, "no predefined operation or datatype");
 	j.x = &win->mine;
 	j.origin = (int)j.p.rank;
 	lmpi_exposed_arrive(&j);

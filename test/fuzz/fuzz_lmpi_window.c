@@ -197,6 +197,7 @@ open_window(int flavor, char *memory)
 	if (lmpi_rma_win_new(lmpi_comm_new(g, CID, NULL), flavor, NULL, &win) != MPI_SUCCESS)
 		abort();
 	win->size = SIZE;
+	win->mine.room = (struct lmpi_room){.early = SIZE, .behind = 2 * SIZE, .results = 2 * SIZE};
 	win->open = memory != NULL;
 	if (!win->open)
 		return; /* the part is still being made: its memory is nowhere yet */
@@ -206,9 +207,9 @@ open_window(int flavor, char *memory)
 	win->regions = flavor == MPI_WIN_FLAVOR_DYNAMIC ? &region : NULL;
 }
 
-enum { COME = 1, PART = 2, LOST = 4, LONGER = 8 };
+enum { COME = 1, PART = 2, LOST = 4, LONGER = 8, STAY = 16 };
 
-/* Bulk data comes for whatever waits for it; what is sent is out. */
+/* Bulk data comes for whatever waits for it; what is sent is out, unless nobody takes it. */
 static void
 settle(int how)
 {
@@ -224,7 +225,7 @@ settle(int how)
 			r->error = LMPI_ERR_TRUNCATE;
 		finish(r);
 	}
-	while (nsends > 0)
+	while (!(how & STAY) && nsends > 0)
 		finish(sends[--nsends]);
 }
 

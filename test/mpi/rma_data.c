@@ -504,6 +504,39 @@ flood(void)
 	free(in);
 }
 
+/* More at once than a target has room for, to each other: both wait, and nobody for ever. */
+static void
+beyond_room(void)
+{
+	enum { LEN = 1 << 17, ALL = 2 * LEN, TIMES = 80 }; /* 40 MiB */
+	int *mem = calloc(ALL, sizeof(int)), *out = malloc(ALL * sizeof(int)), bad = 0;
+	int to = (check_rank + 1) % check_size, from = (check_rank + check_size - 1) % check_size;
+	MPI_Datatype evens; /* has no place in the window as it is sent */
+	MPI_Win win;
+
+	for (int i = 0; i < ALL; i++)
+		out[i] = 1 + check_rank;
+	MPI_Type_vector(LEN, 1, 2, MPI_INT, &evens);
+	MPI_Type_commit(&evens);
+	MPI_Win_create(mem, ALL * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_lock_all(0, win);
+	for (int i = 0; i < TIMES; i++) {
+		if (i % 2 == 0)
+			MPI_Put(out, 1, evens, to, 0, 1, evens, win);
+		else
+			MPI_Accumulate(out, 1, evens, to, 0, 1, evens, MPI_MAX, win);
+	}
+	MPI_Win_unlock_all(win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < ALL; i++)
+		bad += mem[i] != (i % 2 ? 0 : 1 + from);
+	CHECKF(bad == 0, "%d", bad);
+	MPI_Win_free(&win);
+	MPI_Type_free(&evens);
+	free(mem);
+	free(out);
+}
+
 /* Who looks at its own memory again and again, by calls that never wait, sees what others
  * write. */
 static void
@@ -607,6 +640,8 @@ main(int argc, char **argv)
 	crossing();
 	own_writes();
 	flood();
+	if (check_size == 2) /* it takes memory */
+		beyond_room();
 	spinning();
 	return finish();
 }

@@ -290,6 +290,27 @@ misuse(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Elements may overlap in the window, but not so many that they fill the target's memory: a result
+ * is as long as they are, however little there is. */
+static void
+overlapping(MPI_Win win, int peer, MPI_Aint at)
+{
+	enum { FEW = 10, MANY = (64 << 20) / sizeof(int) + 1 };
+	int v[FEW] = {0}, *many = calloc(MANY, sizeof(*many));
+	MPI_Datatype same;
+
+	MPI_Type_create_resized(MPI_INT, 0, 0, &same);
+	MPI_Type_commit(&same);
+	MPI_Get(v, FEW, MPI_INT, peer, at, FEW, same, win);
+	CHECK(MPI_Win_flush(peer, win) == MPI_SUCCESS);
+	for (int i = 0; i < FEW; i++)
+		CHECK(v[i] == peer * 1000);
+	MPI_Get(many, MANY, MPI_INT, peer, at, MANY, same, win);
+	WANT(MPI_ERR_RMA_RANGE, MPI_Win_flush(peer, win));
+	MPI_Type_free(&same);
+	free(many);
+}
+
 /* An epoch of MPI_Win_start that strays, and one that does not; the caller's peer exposes likewise.
  */
 static void
@@ -362,6 +383,12 @@ dynamic(void)
 	WANT(MPI_ERR_RMA_RANGE, MPI_Win_flush(peer, win));
 	MPI_Accumulate(v, 1, MPI_INT, peer, theirs[1], 1, MPI_INT, MPI_SUM, win);
 	WANT(MPI_ERR_RMA_RANGE, MPI_Win_flush(peer, win));
+	MPI_Accumulate(big, 4096, MPI_INT, peer, theirs[1], 4096, MPI_INT, MPI_SUM, win);
+	WANT(MPI_ERR_RMA_RANGE, MPI_Win_flush(peer, win));
+	MPI_Get_accumulate(b, 4096, MPI_INT, big, 4096, MPI_INT, peer, theirs[1], 4096, MPI_INT,
+			   MPI_SUM, win);
+	WANT(MPI_ERR_RMA_RANGE, MPI_Win_flush(peer, win));
+	overlapping(win, peer, theirs[0]);
 	MPI_Rget(big, 4096, MPI_INT, peer, theirs[1], 4096, MPI_INT, win, &r);
 	WANT(MPI_ERR_RMA_RANGE, MPI_Wait(&r, MPI_STATUS_IGNORE));
 	CHECK(MPI_Win_flush(peer, win) == MPI_SUCCESS);

@@ -154,7 +154,18 @@ static const struct plan {
 	P(TARGET_LOCK, B(COMPLETE)),
 	P(TARGET_DEAD, B(COMPLETE)),
 	P(TARGET_LOOSE, B(RESULT)),
+	P(TARGET_FULL, B(HONEST)),
 #undef P
+	{.lmpi = LMPI_BUG_WIN_FULL,
+	 .name = "WIN_FULL",
+	 .run = windows_flood_run,
+	 .scenario = "windows-flood",
+	 .breaks = B(MEMORY)},
+	{.lmpi = LMPI_BUG_WIN_RESULTS,
+	 .name = "WIN_RESULTS",
+	 .run = windows_flood_run,
+	 .scenario = "windows-flood",
+	 .breaks = B(MEMORY)},
 #define P(id, breaks_)                                                                             \
 	{                                                                                          \
 		.ft = FT_BUG_##id, .name = #id, .run = ft_run, .scenario = "ft", .breaks = breaks_ \

@@ -155,7 +155,8 @@ check_path_limits(struct world *w, const struct suci *ep, const struct suci_limi
 }
 
 /* On a direct lane the path's ack frees the window, so the sender may be ahead of it by what
- * was acknowledged out of order; the receiver puts such a segment off. */
+ * was acknowledged out of order; the receiver puts such a segment off.  That may be long ago, and
+ * the lane of who has died is gone. */
 static bool
 has_direct(const struct world *w, uint32_t rank)
 {
@@ -163,7 +164,7 @@ has_direct(const struct world *w, uint32_t rank)
 		if (w->stream[i].dst == rank && world_same_cluster(w, w->stream[i].src, rank))
 			return true;
 	for (uint32_t r = 0; w->conf.app && r < w->nend; r++)
-		if (w->end[rank].lane[r] != NONE_U32 && world_same_cluster(w, r, rank))
+		if (r != rank && world_same_cluster(w, r, rank))
 			return true;
 	return false;
 }

@@ -48,6 +48,9 @@ const struct scenario scenarios[] = {
 	 colls_run, NULL},
 	{"windows", "one-sided communication on such engines: locks, fences, puts, accumulates",
 	 false, windows_run, NULL},
+	{"windows-flood",
+	 "one of its processes sends no bulk data, takes no result: bounded, refused", false,
+	 windows_flood_run, NULL},
 	{"ft", "agreement and revoking on engines: a death after every turn of every process",
 	 false, ft_run, NULL},
 	{"survive", "jobs over relays outlive ranks, relays, clusters, by seed; forgers try", false,
@@ -255,7 +258,7 @@ static bool
 seeds_alone(const struct scenario *sc)
 {
 	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
-	       sc->run == colls_run || sc->run == windows_run;
+	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */

@@ -162,6 +162,7 @@ void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 void colls_run(uint64_t seed, bool verbose, struct outcome *o);
 /* windows.c */
 void windows_run(uint64_t seed, bool verbose, struct outcome *o);
+void windows_flood_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
 void failover_run(uint64_t seed, bool verbose, struct outcome *o);

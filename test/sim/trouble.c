@@ -105,11 +105,11 @@ load(struct sim *s, void *who, uint64_t arg)
  *            5 %                9.8 %           1 s       4   9e-5: one run in 10 000 failed
  *            5 %                9.8 %           4 s       7   8e-8 */
 static void
-draw_world(struct base_prng *p, struct world_conf *c)
+draw_world(struct base_prng *p, struct world_conf *c, bool one_cluster)
 {
 	world_conf_default(c);
 	c->app = &enode_app;
-	c->nclusters = (uint32_t)between(p, 1, 3);
+	c->nclusters = one_cluster ? 1 : (uint32_t)between(p, 1, 3);
 	for (uint32_t i = 0; i < c->nclusters; i++) {
 		c->cluster[i].ranks = (uint32_t)between(p, 1, 4);
 		c->cluster[i].relays = (uint32_t)between(p, 1, 3);
@@ -163,7 +163,7 @@ trouble_begin(struct trouble *t, uint64_t seed, uint64_t salt, bool verbose,
 	*p = base_prng_seed(seed ^ salt);
 	struct sim *s = sim_new(seed);
 	s->verbose = verbose;
-	draw_world(p, &c);
+	draw_world(p, &c, t->one_cluster);
 	struct world *w = t->nodes.w = world_new(s, &c);
 	w->scenario = t;
 	e.datalen = (uint32_t)PICK(p, 500, 4096, 65536);

@@ -34,7 +34,8 @@ struct trouble {
 	uint64_t start_ns, end_ns; /* of trouble */
 	uint64_t step_ns;	   /* between two acts of a process, at most */
 	uint32_t killed, died;
-	bool immortal; /* no process dies */
+	bool immortal; /* no process dies but by trouble_kill() */
+	bool one_cluster;
 };
 
 static inline struct trouble *
@@ -43,7 +44,8 @@ trouble_of(const struct enode *n)
 	return (struct trouble *)(void *)n->all;
 }
 
-/* A world and its engines.  t is zero but for ops, immortal, nodes.turned, nodes.lost. */
+/* A world and its engines.  t is zero but for ops, immortal, one_cluster, nodes.turned, nodes.lost.
+ */
 void trouble_begin(struct trouble *t, uint64_t seed, uint64_t salt, bool verbose,
 		   const struct lmpi_contexts *tolerant);
 void trouble_plan(struct trouble *t);

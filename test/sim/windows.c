@@ -107,6 +107,23 @@ do_adds(struct user *u)
 	u->deed = IDLE;
 }
 
+/* More than a target has room for, and nothing of it is waited for but room. */
+static void
+do_pours(struct user *u)
+{
+	struct base_prng *p = &windows_running->t.prng;
+
+	if (u->step++ == 0)
+		u->pours = (uint32_t)between(p, 3, 15);
+	while (u->pours > 0 && windows_has_room(u)) {
+		u->pours--;
+		do_adds(u);
+		u->deed = POURS;
+	}
+	if (u->pours == 0)
+		u->deed = IDLE;
+}
+
 static void
 ask_lock(struct user *u, bool exclusive)
 {
@@ -269,7 +286,7 @@ do_exposes(struct user *u)
 				u->len);
 		break;
 	case 2: /* MPI_Win_complete */
-		t->dirty = false;
+		lmpi_target_complete(&u->acting, t);
 		windows_tell(u, u->target, (struct rma_packet){.kind = RMA_COMPLETE}, NULL, 0);
 		break;
 	default: /* MPI_Win_wait */
@@ -350,7 +367,7 @@ do_leaves(struct user *u)
 		u->met = true;
 		break;
 	default:
-		if (all->t.nodes.news > 0)
+		if (all->t.nodes.news > 0 || u->x.owing > 0)
 			return;
 		for (uint32_t r = 0; r < u->n->e.size; r++)
 			if (all->t.nodes.w->end[r].alive && !all->user[r].met)
@@ -373,6 +390,8 @@ begin_deed(struct user *u)
 	u->step = 0;
 	u->target = (uint32_t)base_prng_below(p, u->n->e.size);
 	u->deed = u->acts++ == all->acts ? MEETS : (enum deed)between(p, WRITES, READS);
+	if (u->hostile && u->acts > all->acts / 2)
+		u->deed = FLOODS;
 	all->deeds++;
 }
 
@@ -388,10 +407,13 @@ act_user(struct enode *n)
 		u->deed = LEAVES;
 		u->step = 0;
 	}
-	if (u->deed != LEAVES && (u->waits || !windows_is_still(u)))
+	if (u->deed != LEAVES && u->deed != POURS && u->deed != FLOODS &&
+	    (u->waits || !windows_is_still(u)))
 		return;
 	if (u->deed == IDLE)
 		begin_deed(u);
+	if (u->deed <= READS && u->step == 0 && !windows_has_room(u))
+		return;
 	switch (u->deed) {
 	case WRITES:
 		do_writes(u);
@@ -404,6 +426,12 @@ act_user(struct enode *n)
 		break;
 	case GUARDS:
 		do_guards(u);
+		break;
+	case POURS:
+		do_pours(u);
+		break;
+	case FLOODS:
+		windows_do_floods(u);
 		break;
 	case READS:
 		do_reads(u);
@@ -485,33 +513,68 @@ free_user(struct user *u)
 	if (u->n)
 		lmpi_id_clear(&u->acting.names, &u->acting.memory);
 	while (u->bulks.n > 0)
-		free(u->bulks.spare[--u->bulks.n]);
-	free(u->mem);
-	free(u->wrote);
+		windows_give(u, u->bulks.spare[--u->bulks.n]);
+	windows_give(NULL, u->mem);
+	windows_give(NULL, u->wrote);
 }
 
-void
-windows_run(uint64_t seed, bool verbose, struct outcome *o)
+/* What a target has room for: little, so that it is often full. */
+static struct lmpi_room
+draw_room(struct base_prng *p)
+{
+	uint64_t behind = PICK(p, SLICE, 4 * SLICE, RMA_BEHIND_MAX);
+
+	return (struct lmpi_room){.early = behind / 2 < RMA_EARLY_MAX ? behind / 2 : RMA_EARLY_MAX,
+				  .behind = behind,
+				  .results = PICK(p, 0, SLICE, RMA_RESULTS_MAX)};
+}
+
+static void
+run_job(uint64_t seed, bool verbose, bool flood, struct outcome *o)
 {
 	struct windows *all = windows_running = windows_take(NULL, sizeof *all);
+	uint32_t refused = 0;
 
 	all->user = windows_take(NULL, ENODES_MAX * sizeof *all->user);
 	all->t.ops = &ops;
 	all->t.nodes.lost = windows_lose;
+	all->t.one_cluster = all->t.immortal = flood;
 	trouble_begin(&all->t, seed, 0x817d, verbose, &enode_contexts);
 	const struct world *w = all->t.nodes.w;
+	all->room = draw_room(&all->t.prng);
+	if (flood)
+		all->room =
+			(struct lmpi_room){.early = SLICE / 2, .behind = SLICE, .results = SLICE};
 	for (uint32_t r = 0; r < w->nend; r++)
 		make_user(all, r);
+	all->user[w->nend - 1].hostile = flood;
 	all->acts = (uint32_t)between(&all->t.prng, 3, ACTS_MAX);
 	trouble_plan(&all->t);
 	trouble_run(&all->t);
 	if (!w->s->failed && !all->t.died)
 		check_parts(all);
-	snprintf(o->note, sizeof o->note, "%u ranks, %u relays, %u kills, %u died, %u deeds",
-		 w->nend, w->nrelay, all->t.killed, all->t.died, all->deeds);
+	for (uint32_t r = 0; r < w->nend; r++)
+		refused += all->user[r].refused;
+	SIM_CHECK(w->s, !flood || refused > 0 || windows_flood_is_untaken(all),
+		  "nobody has refused what rank %u sends", w->nend - 1);
+	snprintf(o->note, sizeof o->note,
+		 "%u ranks, %u relays, %u kills, %u died, %u deeds, %u packets refused", w->nend,
+		 w->nrelay, all->t.killed, all->t.died, all->deeds, refused);
 	trouble_end(&all->t, o);
 	for (uint32_t r = 0; r < ENODES_MAX; r++)
 		free_user(&all->user[r]);
-	free(all->user);
-	free(all);
+	windows_give(NULL, all->user);
+	windows_give(NULL, all);
+}
+
+void
+windows_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_job(seed, verbose, false, o);
+}
+
+void
+windows_flood_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_job(seed, verbose, true, o);
 }

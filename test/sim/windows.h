@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/windows.h - what scenario `windows` is made of: windows.c has what processes do and what must
- * come of it, windows_part.c their parts and operations as libmpi has them. */
+ * come of it, windows_part.c their parts and operations as libmpi has them, windows_flood.c what
+ * one of them does that is hostile (scenario `windows-flood`). */
 #ifndef SIM_WINDOWS_H
 #define SIM_WINDOWS_H
 
@@ -21,7 +22,21 @@ struct layout {
 };
 #define AT(field) offsetof(struct layout, field)
 
-enum deed { IDLE, WRITES, DRAWS, ADDS, GUARDS, READS, FLUSHES, MEETS, EXPOSES, LEAVES, GONE };
+enum deed {
+	IDLE,
+	WRITES,
+	DRAWS,
+	ADDS,
+	GUARDS,
+	POURS,
+	READS,
+	FLUSHES,
+	MEETS,
+	EXPOSES,
+	LEAVES,
+	GONE,
+	FLOODS
+};
 
 struct user {
 	struct enode *n;
@@ -42,12 +57,16 @@ struct user {
 	bool met;	       /* it has come to the last meeting */
 	uint32_t lost;	       /* bits of processes */
 	uint32_t acts, round;
-	uint32_t adds;
+	uint32_t adds, pours; /* pours: left */
+	uint64_t kept;	      /* bytes that its part has of memory */
+	bool hostile;	      /* scenario windows-flood */
+	uint32_t refused;     /* packets of others */
 };
 
 struct windows {
 	struct trouble t;				   /* first */
 	struct user *user;				   /* [ENODES_MAX] */
+	struct lmpi_room room;				   /* of all */
 	uint32_t acts;					   /* of each process in a round */
 	uint64_t tickets[ENODES_MAX], guarded[ENODES_MAX]; /* what the parts are to hold */
 	uint64_t sums[ENODES_MAX][SUMS];
@@ -66,7 +85,7 @@ windows_sim(const struct user *u)
 {
 	return u->n->end->w->s;
 }
-/* Zeroed. */
+/* Zeroed.  Of a struct user: counted, and bounded. */
 void *windows_take(void *user, size_t bytes);
 void windows_give(void *user, void *p);
 /* The upper half of each summand of an operation, which its packet tells as `element`: no memory
@@ -80,9 +99,15 @@ void windows_tell(struct user *u, uint32_t to, struct rma_packet p, const void *
 void windows_operate(struct user *u, enum rma_kind kind, uint64_t at, const void *data,
 		     uint64_t len);
 void windows_flush(struct user *u);
+/* May an operation go to the target of the deed?  A FLUSH went before it if one has to. */
+bool windows_has_room(struct user *u);
 /* Nothing is under way to any. */
 bool windows_is_still(const struct user *u);
 /* That process has died; u hears of it. */
 void windows_lose(struct enode *n, uint32_t dead);
+
+/* windows_flood.c: an act of who is hostile.  Does it ask for results, and takes none? */
+void windows_do_floods(struct user *u);
+bool windows_flood_is_untaken(const struct windows *all);
 
 #endif

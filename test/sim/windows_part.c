@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,20 +24,62 @@ exposes(const struct lmpi_exposed *x)
 	return (struct user *)(void *)((char *)(uintptr_t)x - offsetof(struct user, x));
 }
 
+/* ---- memory ---- */
+
+struct piece {
+	uint64_t bytes;
+	_Alignas(16) uint8_t data[];
+};
+
+struct parcel {
+	struct lmpi_req req;	/* first */
+	struct lmpi_exposed *x; /* whose result it is, or NULL */
+	uint32_t to;
+	uint64_t len;
+	_Alignas(16) uint8_t bytes[];
+};
+
+/* What waits, and what is behind a LOCK, and results, of all.  A packet behind a LOCK counts as its
+ * own bytes. */
+static uint64_t
+most_kept(const struct user *u)
+{
+	const struct lmpi_room *room = &windows_running->room;
+	uint64_t of_one = RMA_BEHIND_MOST(room) +
+			  (room->early / sizeof(struct rma_packet) + 2) * RMA_ENTRY + room->early +
+			  SLICE + room->results + SLICE + sizeof(struct parcel);
+
+	return u->n->e.size * of_one + (uint64_t)u->bulks.made * (uint64_t)RMA_PIECE;
+}
+
 void *
 windows_take(void *user, size_t bytes)
 {
-	void *p = calloc(1, bytes ? bytes : 1);
+	struct user *u = user;
+	struct piece *p = calloc(1, sizeof *p + bytes);
 
-	(void)user;
 	BASE_ASSERT(p);
-	return p;
+	p->bytes = bytes;
+	if (!u)
+		return p->data;
+	u->kept += bytes;
+	INVARIANT(windows_sim(u), MEMORY, u->kept <= most_kept(u),
+		  "rank %u: what others send takes %llu bytes, at most %llu were to wait",
+		  u->n->end->rank, (unsigned long long)u->kept, (unsigned long long)most_kept(u));
+	return p->data;
 }
 
 void
-windows_give(void *user, void *p)
+windows_give(void *user, void *data)
 {
-	(void)user;
+	struct user *u = user;
+	struct piece *p;
+
+	if (!data)
+		return;
+	p = (struct piece *)(void *)((uint8_t *)data - offsetof(struct piece, data));
+	if (u)
+		u->kept -= p->bytes;
 	free(p);
 }
 
@@ -48,36 +91,42 @@ windows_mark(uint32_t rank, uint32_t element)
 
 /* ---- sending ---- */
 
-struct parcel {
-	struct lmpi_req req; /* first */
-	uint64_t len;
-	_Alignas(16) uint8_t bytes[];
-};
-
 static void
 burn_parcel(struct lmpi_req *req)
 {
-	free(req);
+	struct parcel *p = (struct parcel *)(void *)req;
+	struct lmpi_exposed *x = p->x;
+	uint64_t bytes = sizeof *p + p->len;
+	int to = (int)p->to;
+
+	windows_give(x ? x->memory.user : NULL, req);
+	if (x)
+		lmpi_exposed_paid(x, to, bytes);
 }
 
 static void hear_packet(struct user *u, uint32_t from, const void *data, uint64_t len);
 
-/* A copy of data on that context, behind a header if there is one. */
+/* A copy of data on that context, behind a header if there is one.  result: of an operation on
+ * u's part. */
 static void
 mail(struct user *u, uint32_t to, uint64_t cid, uint32_t tag, const struct rma_packet *p,
-     const void *data, uint64_t len)
+     const void *data, uint64_t len, bool result)
 {
 	uint64_t head = p ? sizeof *p : 0;
-	struct parcel *out = windows_take(NULL, sizeof *out + head + len);
+	struct parcel *out = windows_take(result ? u : NULL, sizeof *out + head + len);
 
 	if (p)
 		memcpy(out->bytes, p, head);
 	if (len)
 		memcpy(out->bytes + head, data, len);
 	out->len = head + len;
+	out->x = result ? &u->x : NULL;
+	out->to = to;
+	if (result)
+		lmpi_exposed_owe(&u->x, (int)to, sizeof *out + out->len);
 	if (p && to == u->n->end->rank) {
 		hear_packet(u, to, out->bytes, out->len);
-		free(out);
+		burn_parcel(&out->req);
 		return;
 	}
 	out->req = (struct lmpi_req){.on_done = burn_parcel};
@@ -91,7 +140,7 @@ windows_tell(struct user *u, uint32_t to, struct rma_packet p, const void *data,
 	p.win = CID;
 	p.rank = u->n->end->rank;
 	u->targets[to].loose = true;
-	mail(u, to, LMPI_CID_SERVICE, 0, &p, data, len);
+	mail(u, to, LMPI_CID_SERVICE, 0, &p, data, len, p.kind == RMA_REPLY);
 }
 
 struct operation {
@@ -128,7 +177,7 @@ end_operation(struct lmpi_act *act)
 		  "rank %u: an operation ends with error %d", u->n->end->rank, act->error);
 	if (act->expected)
 		u->waits = false;
-	free(act);
+	windows_give(NULL, act);
 }
 
 static const struct lmpi_acting_ops acting_ops = {
@@ -140,7 +189,7 @@ dies_between(struct user *u)
 {
 	struct trouble *t = &windows_running->t;
 
-	if (t->nodes.w->nrelay || t->died || !coin(&t->prng, 5))
+	if (t->nodes.w->nrelay || t->died || t->immortal || !coin(&t->prng, 5))
 		return false;
 	trouble_kill(t, u->n->end->rank, base_prng_below(&t->prng, BASE_MS_NS));
 	return true;
@@ -163,18 +212,40 @@ windows_operate(struct user *u, enum rma_kind kind, uint64_t at, const void *dat
 		u->waits = true;
 		(void)lmpi_act_want(&op->act, &p, len);
 	}
+	lmpi_target_note_early(t, sizeof p + (beside || !data ? 0 : len));
+	if (beside && kind != RMA_PUT)
+		lmpi_target_note_beside(t, len);
 	windows_tell(u, u->target, p, data, beside || !data ? 0 : len);
 	if (beside && !dies_between(u))
-		mail(u, u->target, LMPI_CID_BULK, p.data_tag, NULL, data, len);
+		mail(u, u->target, LMPI_CID_BULK, p.data_tag, NULL, data, len, false);
 	lmpi_act_event(&op->act);
+}
+
+static void
+flush_target(struct user *u, uint32_t rank)
+{
+	if (lmpi_target_flush(&u->targets[rank], u->lost >> rank & 1))
+		windows_tell(u, rank, (struct rma_packet){.kind = RMA_FLUSH}, NULL, 0);
 }
 
 void
 windows_flush(struct user *u)
 {
 	for (uint32_t r = 0; r < u->n->e.size; r++)
-		if (lmpi_target_flush(&u->targets[r], u->lost >> r & 1))
-			windows_tell(u, r, (struct rma_packet){.kind = RMA_FLUSH}, NULL, 0);
+		flush_target(u, r);
+}
+
+bool
+windows_has_room(struct user *u)
+{
+	const struct lmpi_target *t = &u->targets[u->target];
+
+	if (!lmpi_target_is_full(&u->acting, t))
+		return true;
+	if (t->held == LMPI_LOCK_ASKED || t->acks > 0)
+		return false;
+	flush_target(u, u->target);
+	return true;
 }
 
 bool
@@ -236,7 +307,8 @@ perform_job(const struct lmpi_job *j)
 	if (j->p.kind == RMA_ACC)
 		return LMPI_OK;
 	if (j->p.reply_tag)
-		mail(u, (uint32_t)j->origin, LMPI_CID_BULK, j->p.reply_tag, NULL, old, j->p.bytes);
+		mail(u, (uint32_t)j->origin, LMPI_CID_BULK, j->p.reply_tag, NULL, old, j->p.bytes,
+		     true);
 	else
 		windows_tell(u, (uint32_t)j->origin,
 			     (struct rma_packet){.kind = RMA_REPLY, .id = j->p.id}, old,
@@ -250,7 +322,7 @@ hear_job(const struct lmpi_job *j)
 	struct user *u = exposes(j->x);
 	bool good = lmpi_target_hear(&u->acting, &u->targets[j->origin], j);
 
-	INVARIANT(windows_sim(u), RESULT, good && !j->p.error,
+	INVARIANT(windows_sim(u), RESULT, u->hostile || (good && !j->p.error),
 		  "rank %u hears packet %u with error %u from rank %d", u->n->end->rank, j->p.kind,
 		  j->p.error, j->origin);
 }
@@ -281,10 +353,23 @@ has_lost(const struct lmpi_exposed *x)
 	return exposes(x)->lost != 0;
 }
 
+/* A job ends then; here the packet goes, so that a flood goes on.  What has begun to be done does
+ * not end so. */
+static jmp_buf refused;
+static struct user *refuses; /* who is in lmpi_exposed_arrive() */
+
 static __attribute__((noreturn)) void
-is_malformed(void)
+is_malformed(const struct lmpi_job *j, const char *what)
 {
-	abort();
+	struct user *u = refuses;
+
+	if (!u || !j)
+		abort();
+	INVARIANT(windows_sim(u), HONEST, windows_running->user[j->origin].hostile,
+		  "rank %u refuses packet %u of rank %d: %s", u->n->end->rank, j->p.kind, j->origin,
+		  what);
+	u->refused++;
+	longjmp(refused, 1);
 }
 
 static const struct lmpi_exposed_ops exposed_ops = {.place = place_of,
@@ -311,7 +396,14 @@ hear_packet(struct user *u, uint32_t from, const void *data, uint64_t len)
 		return;
 	j.x = &u->x;
 	j.origin = (int)from;
+	struct user *outer = refuses;
+	if (!outer && setjmp(refused)) {
+		refuses = NULL;
+		return;
+	}
+	refuses = u;
 	lmpi_exposed_arrive(&j);
+	refuses = outer;
 }
 
 static void
@@ -339,12 +431,15 @@ void
 windows_expose(struct user *u)
 {
 	u->n->e.handler = open_packet;
-	u->x = (struct lmpi_exposed){.ops = &exposed_ops,
-				     .memory = {.get = windows_take, .put = windows_give},
-				     .bulks = &u->bulks,
-				     .lock = &u->lock,
-				     .me = (int)u->n->end->rank,
-				     .origin = u->origin};
+	u->x = (struct lmpi_exposed){
+		.ops = &exposed_ops,
+		.memory = {.get = windows_take, .put = windows_give, .user = u},
+		.room = windows_running->room,
+		.bulks = &u->bulks,
+		.lock = &u->lock,
+		.me = (int)u->n->end->rank,
+		.origin = u->origin};
 	u->acting = (struct lmpi_acting){.ops = &acting_ops,
-					 .memory = {.get = windows_take, .put = windows_give}};
+					 .memory = {.get = windows_take, .put = windows_give},
+					 .room = windows_running->room};
 }

@@ -17,13 +17,14 @@ static struct lmpi_origin origins[RANKS];
 static struct lmpi_bulks bulks;
 static _Atomic uint32_t word;
 static struct lmpi_req *receive; /* the last that was posted */
-static _Alignas(16) uint8_t room[1 << 20];
+static _Alignas(16) uint8_t room[2 << 20];
 static size_t used;
-static uint64_t taken; /* the longest memory that was asked for */
-static int performed, stored, acks, grants;
+static uint64_t taken;	/* the longest memory that was asked for */
+static uint64_t result; /* what each GET takes, until the test says that it has gone */
+static int performed, outside, stored, acks, grants;
 static jmp_buf refused;
 
-/* What is refused leaves what it has in hand. */
+/* What is refused leaves what it has in hand.  Long bulk data never comes here. */
 static void *
 take_counted(void *user, size_t bytes)
 {
@@ -31,6 +32,8 @@ take_counted(void *user, size_t bytes)
 
 	(void)user;
 	taken = bytes > taken ? bytes : taken;
+	if (bytes > (uint64_t)RMA_PIECE)
+		return room;
 	used += (bytes + 15) / 16 * 16;
 	assert_true(used <= sizeof room);
 	return p;
@@ -60,8 +63,10 @@ store_here(const struct lmpi_job *j, const void *data)
 static int
 perform_here(const struct lmpi_job *j)
 {
-	(void)j;
 	performed++;
+	outside += j->outside;
+	if (j->p.kind == RMA_GET && result > 0)
+		lmpi_exposed_owe(j->x, j->origin, result);
 	return LMPI_OK;
 }
 
@@ -97,8 +102,9 @@ is_whole(const struct lmpi_exposed *part)
 }
 
 static __attribute__((noreturn)) void
-refuse_it(void)
+refuse_it(const struct lmpi_job *j, const char *what)
 {
+	(void)j, (void)what;
 	longjmp(refused, 1);
 }
 
@@ -118,11 +124,12 @@ open_part(void **state)
 	memset(origins, 0, sizeof origins);
 	word = 0;
 	receive = NULL;
-	used = taken = 0;
-	bulks.n = 0;
-	performed = stored = acks = grants = 0;
+	used = taken = result = 0;
+	bulks = (struct lmpi_bulks){0};
+	performed = outside = stored = acks = grants = 0;
 	x = (struct lmpi_exposed){.ops = &ops,
 				  .memory = {.get = take_counted, .put = give_none},
+				  .room = LMPI_ROOM,
 				  .bulks = &bulks,
 				  .lock = &word,
 				  .origin = origins};
@@ -246,6 +253,12 @@ test_outside(void **state)
 	assert_false(end_receive(LMPI_ERR_TRUNCATE, BULK));
 	assert_int_equal(stored, 0);
 	assert_int_equal(origins[ORIGIN].fault, LMPI_ERR_OTHER);
+	assert_false(send_bulk_op(RMA_ACC, SIZE));
+	assert_int_equal(receive->cap, 0);
+	assert_true(taken < BULK);
+	assert_false(end_receive(LMPI_ERR_TRUNCATE, BULK));
+	assert_int_equal(performed, 1);
+	assert_int_equal(outside, 1);
 }
 
 static bool
@@ -281,7 +294,7 @@ static void
 test_behind_lock(void **state)
 {
 	static const enum rma_kind never[] = {RMA_LOCK, RMA_UNLOCK, RMA_COMPLETE};
-	const uint32_t most = RMA_EARLY_MAX / sizeof(struct rma_packet) + 1;
+	const uint32_t most = (uint32_t)(RMA_EARLY_MAX / sizeof(struct rma_packet)) + 1;
 
 	(void)state;
 	assert_false(lock_or_unlock(OTHER, RMA_LOCK, true));
@@ -306,6 +319,202 @@ test_behind_lock(void **state)
 	assert_false(lock_or_unlock(ORIGIN, RMA_LOCK, true));
 	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_GET, .bytes = 8}));
 	lmpi_exposed_drop(&x);
+}
+
+static bool
+announce(enum rma_kind kind, uint64_t bytes)
+{
+	return arrive(ORIGIN,
+		      (struct rma_packet){.kind = (uint8_t)kind, .bytes = bytes, .data_tag = 7});
+}
+
+/* Bulk data that never comes: what is announced, and what waits behind it, has an end. */
+static void
+test_behind_bulk(void **state)
+{
+	static const enum rma_kind kinds[] = {RMA_ACC, RMA_PUT}; /* a put of pieces */
+	struct lmpi_req *receives[5]; /* RMA_BEHIND_MOST(), in the longest operations */
+	uint32_t n = 0;
+
+	for (int i = 0; i < 2; i++) {
+		open_part(state);
+		for (n = 0; n < sizeof receives / sizeof receives[0]; n++) {
+			assert_false(announce(kinds[i], INT64_MAX));
+			receives[n] = receive;
+		}
+		assert_true(announce(kinds[i], INT64_MAX));
+		assert_true(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+		/* Of another origin all is done. */
+		assert_false(arrive(OTHER, (struct rma_packet){.kind = RMA_FLUSH}));
+		assert_int_equal(acks, 1);
+		/* What has come has room for others. */
+		receive = receives[0];
+		assert_false(end_receive(LMPI_OK, INT64_MAX));
+		assert_false(announce(kinds[i], INT64_MAX));
+	}
+	for (n = 1; n < sizeof receives / sizeof receives[0]; n++) {
+		receive = receives[n];
+		assert_false(end_receive(LMPI_OK, INT64_MAX));
+	}
+	assert_int_equal(origins[ORIGIN].behind, RMA_BEHIND_MAX);
+}
+
+/* Short data that never comes takes no more memory than its weight: few have long pieces. */
+static void
+test_short_bulk(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	x.room = (struct lmpi_room){.early = 4000, .behind = 10000};
+	while (!announce(RMA_ACC, 8))
+		n++;
+	assert_in_range(n, 1, RMA_BEHIND_MOST(&x.room) / RMA_ENTRY);
+	assert_int_equal(bulks.made, LMPI_BULKS_MAX);
+	assert_true(used <= RMA_BEHIND_MOST(&x.room) + LMPI_BULKS_MAX * (uint64_t)RMA_PIECE);
+}
+
+static bool
+get_from(int origin)
+{
+	return !arrive(origin, (struct rma_packet){.kind = RMA_GET, .bytes = 8});
+}
+
+/* Results that are not taken: the next one waits, and what is behind it; others and puts do not. */
+static void
+test_untaken(void **state)
+{
+	(void)state;
+	x.room.results = 1000;
+	result = 600;
+	for (int i = 0; i < 3; i++)
+		assert_true(get_from(ORIGIN));
+	assert_int_equal(performed, 2);
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_ACC}));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH}));
+	assert_false(arrive(ORIGIN, (struct rma_packet){.kind = RMA_PUT}));
+	assert_int_equal(performed, 2);
+	assert_int_equal(acks, 0);
+	assert_int_equal(stored, 1);
+	assert_true(get_from(OTHER));
+	assert_int_equal(performed, 3);
+	lmpi_exposed_paid(&x, ORIGIN, 600);
+	assert_int_equal(performed, 5);
+	assert_int_equal(acks, 1);
+	assert_int_equal(origins[ORIGIN].behind, 0);
+	/* What waits has an end. */
+	int n = 0;
+	x.room.behind = 10000;
+	while (get_from(ORIGIN))
+		n++;
+	assert_in_range(n, 1, RMA_BEHIND_MOST(&x.room) / RMA_ENTRY);
+	assert_int_equal(performed, 5);
+	result = 0;
+	lmpi_exposed_paid(&x, ORIGIN, 1200);
+	lmpi_exposed_paid(&x, OTHER, 600);
+	assert_int_equal(performed, 5 + n);
+	assert_int_equal(x.owing, 0);
+	lmpi_exposed_drop(&x);
+}
+
+static struct lmpi_acting origin_side; /* its target is x */
+static struct lmpi_target there;
+
+/* The longest accumulate goes there, and its data does not. */
+static bool
+act_there(uint64_t bytes)
+{
+	struct lmpi_act act = {0};
+
+	lmpi_act_begin(&origin_side, &act, &there, RMA_ACC);
+	lmpi_target_note_early(&there, sizeof(struct rma_packet));
+	lmpi_target_note_beside(&there, bytes);
+	return !announce(RMA_ACC, bytes);
+}
+
+static bool
+flush_there(void)
+{
+	return lmpi_target_flush(&there, false) &&
+	       !arrive(ORIGIN, (struct rma_packet){.kind = RMA_FLUSH});
+}
+
+/* As many as just do not fill it, then the longest that there is. */
+static bool
+fill_there(void)
+{
+	bool taken_all = true;
+
+	while (taken_all && !lmpi_target_is_full(&origin_side, &there))
+		taken_all =
+			act_there(there.early + there.beside + RMA_BEHIND_MAX / 3 > RMA_BEHIND_MAX
+					  ? INT64_MAX
+					  : RMA_BEHIND_MAX / 3);
+	return taken_all;
+}
+
+static int
+open_both(void **state)
+{
+	origin_side = (struct lmpi_acting){.memory = {.get = take_counted, .put = give_none},
+					   .room = LMPI_ROOM};
+	there = (struct lmpi_target){0};
+	return open_part(state);
+}
+
+/* An origin that waits when it is told to is never refused, however long its operations are and
+ * however late their data. */
+static void
+test_waits_in_time(void **state)
+{
+	struct lmpi_job ack = {.x = &x, .p = {.kind = RMA_ACK}};
+
+	(void)state;
+	assert_true(fill_there());
+	assert_true(flush_there());
+	assert_true(fill_there());
+	/* Others of its threads flush, and nobody may send the more for it. */
+	for (int i = 0; i < 3; i++) {
+		(void)flush_there();
+		assert_true(lmpi_target_is_full(&origin_side, &there));
+	}
+	assert_int_equal(acks, 0);
+	while (there.acks > 0)
+		assert_true(lmpi_target_hear(&origin_side, &there, &ack));
+	assert_false(lmpi_target_is_full(&origin_side, &there));
+}
+
+/* What was under way at a COMPLETE is not forgotten, unless it is little. */
+static void
+test_room_completed(void **state)
+{
+	(void)state;
+	assert_true(fill_there());
+	lmpi_target_complete(&origin_side, &there);
+	assert_true(lmpi_target_ask(&there, false, false));
+	there.held = LMPI_LOCK_HELD;
+	assert_true(lmpi_target_is_full(&origin_side, &there));
+	assert_true(flush_there());
+	assert_true(fill_there());
+	open_both(state);
+	lmpi_target_note_early(&there, RMA_EARLY_MAX / 2);
+	lmpi_target_complete(&origin_side, &there);
+	assert_false(lmpi_target_flush(&there, false));
+	assert_int_equal(there.early, 0);
+}
+
+/* Nobody waits for few, but for the lock. */
+static void
+test_room_asked(void **state)
+{
+	(void)state;
+	there.held = LMPI_LOCK_ASKED;
+	lmpi_target_note_early(&there, RMA_EARLY_MAX);
+	assert_false(lmpi_target_is_full(&origin_side, &there));
+	lmpi_target_note_early(&there, 1);
+	assert_true(lmpi_target_is_full(&origin_side, &there));
+	there.held = LMPI_LOCK_HELD;
+	assert_false(lmpi_target_is_full(&origin_side, &there));
 }
 
 static void
@@ -384,6 +593,12 @@ main(void)
 		cmocka_unit_test_setup(test_outside, open_part),
 		cmocka_unit_test_setup(test_unlock, open_part),
 		cmocka_unit_test_setup(test_behind_lock, open_part),
+		cmocka_unit_test_setup(test_behind_bulk, open_part),
+		cmocka_unit_test_setup(test_short_bulk, open_part),
+		cmocka_unit_test_setup(test_untaken, open_part),
+		cmocka_unit_test_setup(test_waits_in_time, open_both),
+		cmocka_unit_test_setup(test_room_completed, open_both),
+		cmocka_unit_test_setup(test_room_asked, open_both),
 		cmocka_unit_test_setup(test_drop, open_part),
 		cmocka_unit_test_setup(test_answers, open_part),
 	};

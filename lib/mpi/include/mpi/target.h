@@ -9,6 +9,7 @@
  *	    --> lmpi_act_event() for what happens, as often as left says --> ops->ended()
  *     lmpi_target_flush()   true: a FLUSH is to be sent; its ACK says that all before is done
  *     lmpi_target_hear()    what a target sends: REPLY, ACK, GRANT, POST
+ *     lmpi_target_is_full() the next operation waits
  *
  * Death    lmpi_target_lost(): no answer is waited for any more.  Operations whose result would
  *	    come by a REPLY end with LMPI_ERR_PROC_FAILED; receives and sends of the engine end by
@@ -31,11 +32,14 @@ struct lmpi_target {
 	bool dirty;	  /* operations are under way since the last FLUSH */
 	bool wrote;	  /* some of these write; means something only with dirty */
 	bool loose;	  /* so is something else that nobody will wait for: set by who sends it */
+	bool heavy;	  /* so is much that a COMPLETE went behind */
 	bool exclusive;	  /* the lock that is asked for or held */
 	uint8_t held;	  /* enum lmpi_held */
-	uint32_t early;	  /* bytes of packets that followed LOCK, while it is not granted */
-	uint32_t posted;  /* its MPI_Win_post calls that no MPI_Win_start has used */
-	int error;	  /* that it reported, for the next synchronisation */
+	/* Of operations since the last FLUSH that went when no answer was to come: */
+	uint64_t early;	 /* bytes of packets */
+	uint64_t beside; /* what they weigh more (mpi/window.h) */
+	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
+	int error;	 /* that it reported, for the next synchronisation */
 };
 
 struct lmpi_acting;
@@ -65,6 +69,7 @@ struct lmpi_acting_ops {
 struct lmpi_acting {
 	const struct lmpi_acting_ops *ops;
 	struct lmpi_memory memory;
+	struct lmpi_room room;	 /* that of targets */
 	struct lmpi_idtab names; /* of struct lmpi_act that wait for a REPLY */
 	uint32_t results;	 /* to come, of either kind */
 	uint32_t last_tag;
@@ -106,27 +111,53 @@ lmpi_target_take_error(struct lmpi_target *t)
 }
 
 /* ---- its lock */
+/* Is nothing under way there any more? */
+static inline void
+lmpi_target_lighten(struct lmpi_target *t)
+{
+	if (t->acks == 0 && !t->dirty && !t->heavy)
+		t->early = t->beside = 0;
+}
 /* It is wanted: true if it is to be asked for.  failed: nobody would answer. */
 static inline bool
 lmpi_target_ask(struct lmpi_target *t, bool exclusive, bool failed)
 {
 	t->exclusive = exclusive;
-	t->early = 0;
 	t->held = failed ? LMPI_LOCK_NOCHECK : LMPI_LOCK_ASKED;
+	lmpi_target_lighten(t);
 	return !failed;
 }
-/* An operation's packet of so many bytes goes there; a layout, too, is far shorter than 4 GB. */
+
+/* ---- its memory */
+/* An operation's packet of so many bytes goes there. */
 static inline void
 lmpi_target_note_early(struct lmpi_target *t, uint64_t bytes)
 {
-	if (t->held == LMPI_LOCK_ASKED)
-		t->early += (uint32_t)bytes;
+	t->early += bytes;
+	t->beside += RMA_ENTRY;
 }
-/* The next operation is to wait for the lock: what precedes it fills the target's memory. */
-static inline bool
-lmpi_target_is_full(const struct lmpi_target *t)
+/* Data beside it, that the target keeps until the operation is done. */
+static inline void
+lmpi_target_note_beside(struct lmpi_target *t, uint64_t bytes)
 {
-	return t->held == LMPI_LOCK_ASKED && t->early > RMA_EARLY_MAX;
+	t->beside += bytes;
+}
+bool lmpi_target_fills(const struct lmpi_acting *all, const struct lmpi_target *t);
+/* The next operation is to wait, for what precedes it fills the target's memory: while the lock is
+ * asked for until that is granted; then until acks is 0; and then a FLUSH goes before it.  Whoever
+ * has waited asks again: another thread may have sent something. */
+static inline bool
+lmpi_target_is_full(const struct lmpi_acting *all, const struct lmpi_target *t)
+{
+	return t->early + t->beside > all->room.early && lmpi_target_fills(all, t);
+}
+/* A COMPLETE goes there, and nobody waits for what is before it.  Much of that still fills the
+ * target's memory until a FLUSH is answered. */
+static inline void
+lmpi_target_complete(const struct lmpi_acting *all, struct lmpi_target *t)
+{
+	t->heavy |= t->dirty && t->early + t->beside > all->room.early;
+	t->dirty = false;
 }
 
 #endif

@@ -10,6 +10,8 @@
  *	    before without a flush between: MPI promises that of accumulates only, but libraries
  *	    rely on it.  Puts wait for nothing: of two that overlap, or of one that overlaps with an
  *	    operation before it, a flush must separate them.
+ * Results  that an origin does not take stay here.  While they are too many the next operation that
+ *	    has one waits, and what is behind it.
  * Lock     one word (mpi/lock_word.h), which processes that have it mapped take themselves.
  *	    Others ask, and wait here in a queue.  What an origin sends behind its LOCK is kept
  *	    until it has it.
@@ -22,7 +24,10 @@
  *	    ends in malformed(): what is no packet, bulk data of another length than was
  *	    announced, a lock given back that was not granted, a window that goes before the
  *	    bulk data that was announced to it has come, more behind a LOCK than RMA_EARLY_MAX
- *	    and what an origin cannot send while it waits for the lock.
+ *	    and what an origin cannot send while it waits for the lock, more behind bulk data
+ *	    or results than RMA_BEHIND_MOST().
+ * Epochs   whether one is open is looked at by the origin.  A target cannot know: a lock with
+ *	    MPI_MODE_NOCHECK, and one that is taken in memory of the node, send it nothing.
  * Death    what an origin has announced and not sent ends with LMPI_ERR_PROC_FAILED, and is not
  *	    done; what came whole is.
  */
@@ -37,9 +42,32 @@
 /* Longer data to be accumulated goes in pieces if it can be cut. */
 #define RMA_PIECE      (INT64_C(256) << 10)
 #define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
-/* So much may follow a LOCK before it is granted, and one operation more: it lies at the target.
- * Origins wait then (mpi/target.h); a target takes no more. */
-#define RMA_EARLY_MAX (UINT32_C(64) << 10)
+/* A target has so much memory for what one origin sends, in bytes; both keep to the same. */
+struct lmpi_room {
+	/* May follow a LOCK before it is granted, and one operation more.  Origins wait then
+	 * (mpi/target.h); a target takes no more.  At most half of behind. */
+	uint64_t early;
+	/* Weight of operations that an origin sends between two FLUSH, and one operation more; it
+	 * waits for the answer to one before it sends the next.  No operation weighs more. */
+	uint64_t behind;
+	/* Results for an origin that have not gone, and one more: its next operation with a result
+	 * waits.  The target's alone. */
+	uint64_t results;
+};
+#define RMA_EARLY_MAX	(UINT64_C(64) << 10)
+#define RMA_BEHIND_MAX	(UINT64_C(16) << 20)
+#define RMA_RESULTS_MAX (UINT64_C(16) << 20)
+#define LMPI_ROOM                                                                            \
+	{                                                                                    \
+		.early = RMA_EARLY_MAX, .behind = RMA_BEHIND_MAX, .results = RMA_RESULTS_MAX \
+	}
+/* The weight of what waits at a target: twice what goes between two FLUSH, each with an operation
+ * that passes the bound.  And what origins do not count: notes, and few operations before a
+ * COMPLETE. */
+#define RMA_BEHIND_MOST(room) (5 * (room)->behind)
+/* An operation weighs as much as its packet, as data that has no other place at the target than
+ * beside it, and as what the target keeps to know of it. */
+#define RMA_ENTRY UINT64_C(384)
 
 enum rma_kind {
 	RMA_PUT = 1,
@@ -98,6 +126,7 @@ struct lmpi_job {
 	const char *layout;
 	const char *data;
 	uint64_t bytes; /* of data */
+	bool outside;	/* where the data was to go when it was announced: there is none */
 };
 
 struct lmpi_exposed_ops {
@@ -107,7 +136,7 @@ struct lmpi_exposed_ops {
 	/* Store data, packed. */
 	int (*put)(const struct lmpi_job *j, const void *data);
 	/* GET, ACC, GET_ACC, CAS: j->data is all there.  Those with a result have it sent, or the
-	 * error; of others an error is returned. */
+	 * error, between lmpi_exposed_owe() and _paid(); of others an error is returned. */
 	int (*perform)(const struct lmpi_job *j);
 	/* What is for the origin's side of this process: REPLY, ACK, GRANT, POST. */
 	void (*hear)(const struct lmpi_job *j);
@@ -120,7 +149,8 @@ struct lmpi_exposed_ops {
 			int origin, uint32_t tag);
 	/* A process of the window has failed: whoever waits for the lock has it. */
 	bool (*is_void)(const struct lmpi_exposed *x);
-	void (*malformed)(void) __attribute__((noreturn));
+	/* j: the packet at fault, or NULL; a text that says what it is. */
+	void (*malformed)(const struct lmpi_job *j, const char *what) __attribute__((noreturn));
 };
 
 /* A process of the window as an origin of operations here. */
@@ -131,6 +161,9 @@ struct lmpi_origin {
 	bool exclusive;	    /* it was granted, and has not given it back by a packet */
 	uint32_t shared;    /* likewise, so often */
 	uint64_t early;	    /* bytes of operations that it has sent behind its last LOCK */
+	uint64_t behind;    /* weight of what waits */
+	uint64_t owing;	    /* bytes that results for it take until they have gone */
+	bool held;	    /* the next operation waits for that */
 	uint64_t turn;	    /* of its last bulk put */
 	struct lmpi_filling *filling_first, *filling_last; /* bulk puts that are arriving */
 	struct lmpi_later *later_first, *later_last;
@@ -138,17 +171,19 @@ struct lmpi_origin {
 };
 
 /* Memory for data to be accumulated; giving it back to the system each time would cost more
- * than the work. */
+ * than the work.  What needs more of them at once takes as much as it is. */
 #define LMPI_BULKS_MAX 4
 struct lmpi_bulks {
-	void *spare[LMPI_BULKS_MAX];
+	void *spare[LMPI_BULKS_MAX]; /* of RMA_PIECE bytes */
 	int n;
+	int made; /* spare ones, and those in use */
 };
 
 struct lmpi_exposed {
 	/* Set by its owner. */
 	const struct lmpi_exposed_ops *ops;
 	struct lmpi_memory memory;
+	struct lmpi_room room;
 	struct lmpi_bulks *bulks; /* of all windows */
 	_Atomic uint32_t *lock;
 	int me;			    /* rank in the window */
@@ -157,6 +192,7 @@ struct lmpi_exposed {
 	struct lmpi_waiter *waiters, *waiters_last;
 	bool serving;	 /* them */
 	uint32_t coming; /* receives of bulk data that are posted */
+	uint64_t owing;	 /* to all */
 };
 
 /* A message as a packet; its window, p.win, is to be found, and that p.rank is who sent it.
@@ -164,6 +200,14 @@ struct lmpi_exposed {
 bool lmpi_job_read(struct lmpi_job *j, const void *data, uint64_t len);
 /* It has come. */
 void lmpi_exposed_arrive(const struct lmpi_job *j);
+/* A result that takes so many bytes is sent to an origin; it has gone. */
+static inline void
+lmpi_exposed_owe(struct lmpi_exposed *x, int origin, uint64_t bytes)
+{
+	x->origin[origin].owing += bytes;
+	x->owing += bytes;
+}
+void lmpi_exposed_paid(struct lmpi_exposed *x, int origin, uint64_t bytes);
 /* Somebody asks for the lock, or gives it back. */
 void lmpi_exposed_ask(struct lmpi_exposed *x, int rank, bool exclusive);
 void lmpi_exposed_return(struct lmpi_exposed *x, bool exclusive);

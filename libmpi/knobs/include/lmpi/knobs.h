@@ -124,6 +124,8 @@
 	       "memory for messages that come before their receives")                              \
 	NUMBER(COPY, "LIBMPI_COPY_MB", "MiB", 32, 0, 1u << 20, NULL,                               \
 	       "memory for data of sends that are complete for the program")                       \
+	NUMBER(RESULTS, "LIBMPI_RESULTS_MB", "MiB", 16, 0, 1u << 20, NULL,                         \
+	       "results for one rank, of a window, that wait to be taken before the next is made") \
 	NUMBER(CMA, "LIBMPI_CMA", "", 1, 0, 1, NULL,                                               \
 	       "0: long messages within a node go through the rings, not from memory to memory")   \
 	NUMBER(SPIN, "LIBMPI_SPIN_US", "us", 200, 0, 1000000,                                      \
