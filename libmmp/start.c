@@ -314,8 +314,10 @@ mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts)
 	char other[64];
 	/* Any process of another node will do. */
 	lmpi_boot_node_of(b.rank ? 0 : b.size - 1, other);
-	if (lmpi_choose_address(NULL, other, j->place[j->rank].ip))
+	struct suci_addr at;
+	if (lmpi_choose_address(NULL, other, false, &at))
 		return mmp_fail(EADDRNOTAVAIL, "no address that the other nodes reach; see above");
+	memcpy(j->place[j->rank].ip, at.ip + 12, 4);
 	return 0;
 }
 

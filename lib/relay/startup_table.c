@@ -95,10 +95,17 @@ ids_make_sense(struct relay_startup *s)
 	for (uint32_t r = 0; r < j->nworld; r++) {
 		if (impi_hostid_decode(id_of(j, r), &h) != IMPI_HOSTID_BAD)
 			continue;
-		relay_text_set(s->why,
-			       "process %u (client %u): its Suci host id is of no version or kind "
-			       "known here",
-			       r, impi_tables_client_of_rank(relay_map_tables(s), r));
+		uint32_t client = impi_tables_client_of_rank(relay_map_tables(s), r);
+		if ((id_of(j, r)[8] & 15) == IMPI_HOSTID_AT_HOST)
+			relay_text_set(s->why,
+				       "process %u (client %u) has IPv6 alone: fix: a relay for "
+				       "it, or an IPv4 address (LIBMPI_NET)",
+				       r, client);
+		else
+			relay_text_set(s->why,
+				       "process %u (client %u): its Suci host id is of no version "
+				       "or kind known here",
+				       r, client);
 		return false;
 	}
 	return true;

@@ -23,7 +23,9 @@
 #include <unistd.h>
 
 #define ADDRS_MAX 256
-#define ANYWHERE  "192.0.2.1" /* RFC 5737: of no network; the default route leads there */
+/* RFC 5737, RFC 3849: of no network; the default route leads there. */
+#define ANYWHERE  "192.0.2.1"
+#define ANYWHERE6 "2001:db8::1"
 #define ANY_PORT  "9"
 
 bool
@@ -57,10 +59,10 @@ lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY
 		size_t len = strcspn(text, ",");
 		bool not = *text == '!';
 		struct base_prefix net;
-		/* Those of IPv6 are of no use here: libmpi has IPv4 alone. */
-		if (memchr(text, ':', len) || !base_prefix_parse(text + not, len - not, &net)) {
+		if (!base_prefix_parse(text + not, len - not, &net)) {
 			snprintf(why, LMPI_NETS_WHY,
-				 "'%.*s' is not [!]ADDRESS/BITS, e.g. 10.0.0.0/24",
+				 "'%.*s' is not [!]ADDRESS/BITS, e.g. 10.0.0.0/24 or "
+				 "2001:db8::/32",
 				 (int)(len < 60 ? len : 60), text);
 			return false;
 		}
@@ -75,12 +77,12 @@ lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY
 }
 
 bool
-lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4])
+lmpi_nets_allow(const struct lmpi_nets *nets, const struct suci_addr *at)
 {
 	bool named = false, in = false;
 	uint8_t a[16];
 
-	base_prefix_v4(be32_load(ip), a);
+	suci_addr_16(at, a);
 	for (uint32_t i = 0; i < nets->n; i++) {
 		const struct lmpi_net_rule *r = &nets->rule[i];
 		bool match = base_prefix_covers(&r->net, a);
@@ -95,9 +97,15 @@ lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4])
 bool
 lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi_nets *nets)
 {
-	if (!lmpi_nets_allow(nets, a->ip))
+	if (!lmpi_nets_allow(nets, &a->at))
 		return false;
 	return iface ? strcmp(iface, a->iface) == 0 : !a->loopback;
+}
+
+bool
+lmpi_addr_same(const struct suci_addr *a, const struct suci_addr *b)
+{
+	return a->family == b->family && memcmp(a->ip, b->ip, sizeof a->ip) == 0;
 }
 
 /* A bridge is mostly one for containers of this node alone, and may say that it has a carrier
@@ -109,15 +117,15 @@ addr_rank_of(const struct lmpi_addr *a)
 }
 
 const struct lmpi_addr *
-lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
-	       const struct lmpi_nets *nets, const uint8_t *routed)
+lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, uint8_t family, const char *iface,
+	       const struct lmpi_nets *nets, const struct suci_addr *routed)
 {
 	const struct lmpi_addr *best = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!lmpi_addr_usable(&list[i], iface, nets))
+		if (list[i].at.family != family || !lmpi_addr_usable(&list[i], iface, nets))
 			continue;
-		if (routed && memcmp(list[i].ip, routed, 4) == 0)
+		if (routed && lmpi_addr_same(&list[i].at, routed))
 			return &list[i];
 		if (!best || addr_rank_of(&list[i]) > addr_rank_of(best))
 			best = &list[i];
@@ -135,7 +143,26 @@ is_bridge(int fd, const char *iface)
 	return fd >= 0 && ioctl(fd, SIOCETHTOOL, &r) == 0 && strcmp(info.driver, "bridge") == 0;
 }
 
-/* IPv4 addresses of interfaces that are up, in the kernel's order. */
+/* A socket address of either family; false: of another, or link-local. */
+static bool
+take_sockaddr(const struct sockaddr *any, struct suci_addr *at)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	if (any->sa_family == AF_INET) {
+		memcpy(&v4, any, sizeof v4);
+		*at = suci_addr_v4((const uint8_t *)&v4.sin_addr, 0);
+		return true;
+	}
+	if (any->sa_family != AF_INET6)
+		return false;
+	memcpy(&v6, any, sizeof v6);
+	*at = suci_addr_of(v6.sin6_addr.s6_addr, 0);
+	return !IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
+}
+
+/* Addresses of interfaces that are up, in the kernel's order. */
 static uint32_t
 list_addresses(struct lmpi_addr list[ADDRS_MAX])
 {
@@ -147,12 +174,9 @@ list_addresses(struct lmpi_addr list[ADDRS_MAX])
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (i = all; i && n < ADDRS_MAX; i = i->ifa_next) {
 		struct lmpi_addr *a = &list[n];
-		struct sockaddr_in sa;
 
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP))
+		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !take_sockaddr(i->ifa_addr, &a->at))
 			continue;
-		memcpy(&sa, i->ifa_addr, sizeof sa);
-		memcpy(a->ip, &sa.sin_addr, 4);
 		strlcpy(a->iface, i->ifa_name, sizeof a->iface);
 		a->carrier = (i->ifa_flags & IFF_RUNNING) != 0;
 		a->bridge = is_bridge(fd, a->iface);
@@ -167,38 +191,48 @@ list_addresses(struct lmpi_addr list[ADDRS_MAX])
 
 /* Ask the kernel from which address it would talk to a host.  Nothing is sent. */
 static bool
-address_towards(const char *host, const char *port, uint8_t ip[4])
+address_towards(const char *host, const char *port, int family, struct suci_addr *at)
 {
-	struct addrinfo hint = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list;
+	struct addrinfo hint = {.ai_family = family, .ai_socktype = SOCK_DGRAM}, *list;
 	bool found = false;
 
 	if (getaddrinfo(host, port, &hint, &list) != 0)
 		return false;
 	for (struct addrinfo *i = list; i && !found; i = i->ai_next) {
 		int fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, 0);
-		struct sockaddr_in sa;
+		union {
+			struct sockaddr any;
+			struct sockaddr_in6 v6;
+		} sa;
 		socklen_t len = sizeof sa;
 		if (fd < 0)
 			continue;
-		if (connect(fd, i->ai_addr, i->ai_addrlen) == 0 &&
-		    getsockname(fd, (struct sockaddr *)&sa, &len) == 0) {
-			memcpy(ip, &sa.sin_addr, 4);
-			found = true;
-		}
+		found = connect(fd, i->ai_addr, i->ai_addrlen) == 0 &&
+			getsockname(fd, &sa.any, &len) == 0 && take_sockaddr(&sa.any, at);
 		close(fd);
 	}
 	freeaddrinfo(list);
 	return found;
 }
 
+static bool
+is_loopback(const struct suci_addr *a)
+{
+	static const uint8_t v6[16] = {[15] = 1};
+
+	return a->family == 4 ? a->ip[12] == 127 : memcmp(a->ip, v6, sizeof v6) == 0;
+}
+
 /* To another node of this client, else to anywhere.  A name that means this node, as
  * /etc/hosts of some systems has it, tells nothing. */
 static bool
-address_by_route(const char *other_node, uint8_t ip[4])
+address_by_route(const char *other_node, int family, struct suci_addr *at)
 {
-	if (other_node && *other_node && address_towards(other_node, ANY_PORT, ip) && ip[0] != 127)
+	if (other_node && *other_node && address_towards(other_node, ANY_PORT, family, at) &&
+	    !is_loopback(at))
 		return true;
-	return address_towards(ANYWHERE, ANY_PORT, ip) && ip[0] != 127;
+	return address_towards(family == AF_INET ? ANYWHERE : ANYWHERE6, ANY_PORT, family, at) &&
+	       !is_loopback(at);
 }
 
 static int
@@ -206,50 +240,77 @@ refuse_address(const char *iface, const char *nets)
 {
 	if (iface && !nets)
 		fprintf(stderr,
-			"libmpi: LIBMPI_IFACE=%s: no such interface that is up and has an IPv4 "
-			"address; see `ip -4 addr`\n",
+			"libmpi: LIBMPI_IFACE=%s: no such interface that is up and has an "
+			"address; see `ip addr`\n",
 			iface);
 	else
 		fprintf(stderr,
-			"libmpi: LIBMPI_NET=%s leaves no IPv4 address of an interface that is "
+			"libmpi: LIBMPI_NET=%s leaves no address of an interface that is "
 			"up%s%s; "
-			"see `ip -4 addr`\n",
+			"see `ip addr`\n",
 			nets, iface ? " and is LIBMPI_IFACE=" : "", iface ? iface : "");
 	return 16; /* MPI_ERR_OTHER */
 }
 
+/* Of one family, of those that are listed. */
+static bool
+choose_listed(const struct lmpi_addr *list, uint32_t n, uint8_t family, const char *iface,
+	      const struct lmpi_nets *nets, const char *other_node, struct suci_addr *at)
+{
+	struct suci_addr routed;
+	uint32_t usable = 0;
+	bool known = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		usable += list[i].at.family == family && lmpi_addr_usable(&list[i], iface, nets);
+	/* A name may take long to look up: only where it decides. */
+	if (usable > 1)
+		known = address_by_route(other_node, family == 4 ? AF_INET : AF_INET6, &routed);
+	const struct lmpi_addr *best =
+		lmpi_addr_pick(list, n, family, iface, nets, known ? &routed : NULL);
+	if (best)
+		*at = best->at;
+	return best != NULL;
+}
+
+/* From where the server is reached.  Loopback, too: a server here is one for processes here, but
+ * over IPv6 it may be one for all. */
+static bool
+choose_towards_server(const char *server, bool ipv6, const struct lmpi_nets *nets,
+		      struct suci_addr *at)
+{
+	char host[256], port[16];
+
+	if (!server || !lmpi_split_server(server, host, port))
+		return false;
+	if (address_towards(host, port, AF_INET, at))
+		return lmpi_nets_allow(nets, at);
+	return ipv6 && address_towards(host, port, AF_INET6, at) && !is_loopback(at) &&
+	       lmpi_nets_allow(nets, at);
+}
+
 int
-lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4])
+lmpi_choose_address(const char *server, const char *other_node, bool ipv6, struct suci_addr *at)
 {
 	static const uint8_t local[4] = {127, 0, 0, 1};
 	const char *iface = lmpi_knob_text(LMPI_KNOB_IFACE), *text = lmpi_knob_text(LMPI_KNOB_NET);
+	struct suci_addr loopback = suci_addr_v4(local, 0);
 	struct lmpi_addr list[ADDRS_MAX];
 	struct lmpi_nets nets;
-	char host[256], port[16], why[LMPI_NETS_WHY];
-	uint8_t routed[4];
-	uint32_t n, usable = 0;
-	bool known = false;
+	char why[LMPI_NETS_WHY];
 
 	if (!lmpi_nets_parse(text, &nets, why)) {
 		fprintf(stderr, "libmpi: LIBMPI_NET: %s\n", why);
 		return 16; /* MPI_ERR_OTHER */
 	}
-	/* Loopback, too: a server here is one for processes here. */
-	if (!iface && server && lmpi_split_server(server, host, port) &&
-	    address_towards(host, port, ip) && lmpi_nets_allow(&nets, ip))
+	if (!iface && choose_towards_server(server, ipv6, &nets, at))
 		return 0;
-	n = list_addresses(list);
-	for (uint32_t i = 0; i < n; i++)
-		usable += lmpi_addr_usable(&list[i], iface, &nets);
-	/* A name may take long to look up: only where it decides. */
-	if (usable > 1)
-		known = address_by_route(other_node, routed);
-	const struct lmpi_addr *best = lmpi_addr_pick(list, n, iface, &nets, known ? routed : NULL);
-	if (best)
-		memcpy(ip, best->ip, 4);
-	else if (iface || (text && !lmpi_nets_allow(&nets, local)))
+	uint32_t n = list_addresses(list);
+	if (choose_listed(list, n, 4, iface, &nets, other_node, at) ||
+	    (ipv6 && choose_listed(list, n, 6, iface, &nets, other_node, at)))
+		return 0;
+	if (iface || (text && !lmpi_nets_allow(&nets, &loopback)))
 		return refuse_address(iface, text);
-	else
-		memcpy(ip, local, 4);
+	*at = loopback;
 	return 0;
 }

@@ -11,14 +11,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTACT_MAGIC 0x4c4d4334u /* "LMC4": the version is next, always */
+#define CONTACT_MAGIC 0x4c4d4335u /* "LMC5": the version is next, always */
 #define VERSION_BYTES 16u
-#define CARD_MAGIC    0x4c4d4434u /* "LMD4" */
+#define CARD_MAGIC    0x4c4d4435u /* "LMD5" */
 #define CARD_DOOR     52u
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
 #define JOB_HEAD      48u
 #define JOB_CLIENT    4u
 #define JOB_HOST      28u
+
+static void
+write_place(struct base_writer *w, const struct suci_addr *at)
+{
+	uint8_t ip[16];
+
+	suci_addr_16(at, ip);
+	base_write_bytes(w, ip, sizeof ip);
+	base_write_be16(w, at->port);
+}
+
+static struct suci_addr
+read_place(struct base_reader *r)
+{
+	const uint8_t *p = base_read_bytes(r, 16);
+	uint16_t port = base_read_be16(r);
+
+	return p ? suci_addr_of(p, port) : (struct suci_addr){0};
+}
 
 void
 lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES])
@@ -28,8 +47,7 @@ lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES
 	base_write_be32(&w, CONTACT_MAGIC);
 	base_write_bytes(&w, version, sizeof version);
 	base_write_be64(&w, c->token);
-	base_write_bytes(&w, c->ip, 4);
-	base_write_be16(&w, c->port);
+	write_place(&w, &c->at);
 	base_write_be16(&w, c->tcp_port);
 	base_write_be32(&w, (uint32_t)c->shm_pid);
 	base_write_be32(&w, (uint32_t)c->shm_fd);
@@ -59,9 +77,7 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
 		return false;
 	}
 	c->token = base_read_be64(&r);
-	if ((p = base_read_bytes(&r, 4)))
-		memcpy(c->ip, p, 4);
-	c->port = base_read_be16(&r);
+	c->at = read_place(&r);
 	c->tcp_port = base_read_be16(&r);
 	c->shm_pid = (int32_t)base_read_be32(&r);
 	c->shm_fd = (int32_t)base_read_be32(&r);
@@ -82,8 +98,7 @@ lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
 	base_write_be64(&w, c->job);
 	base_write_be64(&w, c->token);
 	base_write_be32(&w, c->number);
-	base_write_bytes(&w, c->ip, 4);
-	base_write_be16(&w, c->port);
+	write_place(&w, &c->at);
 	base_write_be16(&w, c->has_door ? (uint16_t)door_address_encode(&c->door, door) : 0);
 	base_write_bytes(&w, c->node, sizeof c->node);
 	base_write_bytes(&w, door, sizeof door);
@@ -100,9 +115,7 @@ lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
 	c->job = base_read_be64(&r);
 	c->token = base_read_be64(&r);
 	c->number = base_read_be32(&r);
-	if ((p = base_read_bytes(&r, sizeof c->ip)))
-		memcpy(c->ip, p, sizeof c->ip);
-	c->port = base_read_be16(&r);
+	c->at = read_place(&r);
 	uint16_t door = base_read_be16(&r);
 	if ((p = base_read_bytes(&r, sizeof c->node)))
 		memcpy(c->node, p, sizeof c->node - 1);
@@ -111,7 +124,7 @@ lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
 	if (door > CARD_DOOR || (door > 0 && (!p || door_address_decode(p, door, &c->door) ||
 					      (c->door.flags & DOOR_FLAG_PROCESS))))
 		return false;
-	return magic == CARD_MAGIC && c->port != 0 && c->number < LMPI_CARD_NUMBERS;
+	return magic == CARD_MAGIC && c->at.port != 0 && c->number < LMPI_CARD_NUMBERS;
 }
 
 bool

@@ -23,6 +23,7 @@
 #include "base/prefix.h"
 #include "door/address.h"
 #include "impi/switches.h"
+#include "suci/addr.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -80,15 +81,14 @@ pthread_t lmpi_boot_main_thread(void);
 /* What each process tells the others of its client. */
 struct lmpi_contact {
 	uint64_t token; /* the job's, as chosen by rank 0; others 0 */
-	uint8_t ip[4];
-	uint16_t port;		 /* UDP */
+	struct suci_addr at;
 	uint16_t tcp_port;	 /* IMPI channels; 0: none */
 	int32_t shm_pid, shm_fd; /* fd -1: none */
 	uint64_t shm_bytes;
 	char bell[32];
 	uint32_t bcast_piece, alltoall_piece; /* those of rank 0 are the client's */
 };
-#define LMPI_CONTACT_BYTES 92
+#define LMPI_CONTACT_BYTES 104
 #define LMPI_CONTACT_WHY   80
 void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES]);
 /* False, and who wrote it: another libmpi than this one.  Processes of a cluster choose algorithms
@@ -101,8 +101,7 @@ struct lmpi_card {
 	uint64_t job;	 /* name of its job */
 	uint64_t token;	 /* of its job in its cluster, which proves who opens a path */
 	uint32_t number; /* its rank there */
-	uint8_t ip[4];
-	uint16_t port; /* UDP */
+	struct suci_addr at;
 	char node[64]; /* NUL-terminated; "" unknown */
 	bool has_door;
 	struct door_address door; /* at a relay of its cluster */
@@ -158,25 +157,31 @@ struct lmpi_nets {
 };
 /* NULL and "" name none, which allows all.  False, and why. */
 bool lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY]);
-bool lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4]);
+bool lmpi_nets_allow(const struct lmpi_nets *nets, const struct suci_addr *at);
 
 /* One address of an interface that is up. */
 struct lmpi_addr {
 	char iface[16];
-	uint8_t ip[4];
+	struct suci_addr at; /* port 0 */
 	bool carrier, loopback, bridge;
 };
 /* Is it of that interface (NULL: of any but loopback) and of an allowed network? */
 bool lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi_nets *nets);
-/* Of those that are usable the one the kernel routes from (NULL: unknown), else the first
- * with a carrier that is no bridge, else with a carrier, else the first; NULL: none. */
-const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
-				       const struct lmpi_nets *nets, const uint8_t *routed);
+/* Of those that are usable and of that family (4, 6) the one the kernel routes from (NULL:
+ * unknown), else the first with a carrier that is no bridge, else with a carrier, else the first;
+ * NULL: none. */
+const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, uint8_t family,
+				       const char *iface, const struct lmpi_nets *nets,
+				       const struct suci_addr *routed);
+/* The same place but for the port? */
+bool lmpi_addr_same(const struct suci_addr *a, const struct suci_addr *b);
 
 /* The address of this node others reach it at, of LIBMPI_IFACE and LIBMPI_NET if they are
  * set: the one that routes to server ("host:port", may be NULL), else to other_node (a name;
- * may be NULL), else by default, else as lmpi_addr_pick() says, else 127.0.0.1. */
-int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4]);
+ * may be NULL), else by default, else as lmpi_addr_pick() says, else 127.0.0.1.  IPv6 only if it
+ * may be (ipv6) and the server has no other, or this node has none that is usable. */
+int lmpi_choose_address(const char *server, const char *other_node, bool ipv6,
+			struct suci_addr *at);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 
@@ -194,13 +199,13 @@ void lmpi_port_print_stats(void);
 uint32_t lmpi_hosts_group(const struct lmpi_contact *contact, uint32_t n, uint32_t *host_of);
 
 /* --- dance.c (IMPI reference 4); functions return 0 or an error class (said). */
-/* Listen at ip, on any port. */
-int lmpi_dance_listen(const uint8_t ip[4], uint16_t *port);
+/* Listen at that address, on any port. */
+int lmpi_dance_listen(const struct suci_addr *at, uint16_t *port);
 void lmpi_dance_unlisten(void);
 struct lmpi_dance {
 	const struct lmpi_job *job; /* with peer[] and proc[] */
 	uint32_t host;		    /* mine, global */
-	uint8_t ip[4];		    /* its address; connecting sockets have it too */
+	struct suci_addr at;	    /* its address; connecting sockets have it too */
 	uint64_t token;
 	uint32_t nlocal; /* processes of my host that connect to me as their switch, or 0 */
 	uint64_t limit_s;
@@ -210,8 +215,9 @@ struct lmpi_dance {
  * local_fd those that are not -1 before are not waited for. */
 int lmpi_dance(const struct lmpi_dance *how, int *host_fd, int *local_fd);
 /* Connect to the switch of my host as its process index. */
-int lmpi_dance_join(const uint8_t ip[4], uint16_t port, uint64_t token, uint32_t index, int *fd);
-#define LMPI_HOST_NAME 80
+int lmpi_dance_join(const struct suci_addr *at, uint16_t port, uint64_t token, uint32_t index,
+		    int *fd);
+#define LMPI_HOST_NAME 96
 /* "host 3 of client 1 (10.0.0.3:4711)" */
 void lmpi_host_name(const struct lmpi_job_host *host, uint32_t h, char out[LMPI_HOST_NAME]);
 

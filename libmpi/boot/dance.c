@@ -69,22 +69,43 @@ static int listener = FD_NONE;
 
 /* --- sockets -------------------------------------------------------------- */
 
-int
-lmpi_dance_listen(const uint8_t ip[4], uint16_t *port)
-{
-	struct sockaddr_in sa = {.sin_family = AF_INET};
-	socklen_t len = sizeof sa;
+union dance_name {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
 
-	memcpy(&sa.sin_addr, ip, 4);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&sa, sizeof sa) < 0 ||
-	    listen(listener, BACKLOG) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&sa, &len) < 0) {
-		fprintf(stderr, "libmpi: cannot listen on %u.%u.%u.%u (TCP): %s\n", ip[0], ip[1],
-			ip[2], ip[3], strerror(errno));
+static socklen_t
+socket_name(const struct suci_addr *at, uint16_t port, union dance_name *name)
+{
+	*name = (union dance_name){.v6 = {.sin6_family = AF_INET6}};
+	if (at->family == 6) {
+		be16_store((uint8_t *)&name->v6.sin6_port, port);
+		memcpy(&name->v6.sin6_addr, at->ip, 16);
+		return sizeof name->v6;
+	}
+	name->v4 = (struct sockaddr_in){.sin_family = AF_INET};
+	be16_store((uint8_t *)&name->v4.sin_port, port);
+	memcpy(&name->v4.sin_addr, at->ip + 12, 4);
+	return sizeof name->v4;
+}
+
+int
+lmpi_dance_listen(const struct suci_addr *at, uint16_t *port)
+{
+	union dance_name name;
+	socklen_t len = socket_name(at, 0, &name);
+	char text[SUCI_ADDR_TEXT_MAX];
+
+	listener = socket(name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (listener < 0 || bind(listener, &name.any, len) < 0 || listen(listener, BACKLOG) < 0 ||
+	    getsockname(listener, &name.any, &len) < 0) {
+		fprintf(stderr, "libmpi: cannot listen on %s (TCP): %s\n",
+			suci_addr_ip_text(at, text), strerror(errno));
 		return LMPI_ERR_OTHER;
 	}
-	*port = be16_load((const uint8_t *)&sa.sin_port);
+	/* The port is at the same place in both. */
+	*port = be16_load((const uint8_t *)&name.v4.sin_port);
 	return LMPI_OK;
 }
 
@@ -110,31 +131,26 @@ tune_dance(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/* A socket that is connecting to addr:port from the address own (NULL: any), *err
+/* A socket that is connecting to a port there from the address own (NULL: any), *err
  * EINPROGRESS or 0; or -1 and errno in *err. */
 static int
-begin_connect(const uint8_t addr[16], uint16_t port, const uint8_t own[4], int *err)
+begin_connect(const struct suci_addr *at, uint16_t port, const struct suci_addr *own, int *err)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET}, from = {.sin_family = AF_INET};
-	struct sockaddr_in6 to6 = {.sin6_family = AF_INET6};
-	uint32_t ipv4;
-	bool v4 = impi_addr_classify(addr, &ipv4) == IMPI_ADDR_V4;
-	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	union dance_name to, from;
+	socklen_t len = socket_name(at, port, &to);
+	int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	*err = errno;
 	if (fd < 0)
 		return FD_NONE;
-	be16_store((uint8_t *)&to.sin_port, port);
-	be32_store((uint8_t *)&to.sin_addr, ipv4);
-	be16_store((uint8_t *)&to6.sin6_port, port);
-	memcpy(&to6.sin6_addr, addr, 16);
-	if (own)
-		memcpy(&from.sin_addr, own, 4);
 	/* LAM/MPI takes a connection only from the address its host has announced. */
-	int r = v4 && own ? bind(fd, (struct sockaddr *)&from, sizeof from) : 0;
+	int r = 0;
+	if (own && own->family == at->family) {
+		socklen_t n = socket_name(own, 0, &from);
+		r = bind(fd, &from.any, n);
+	}
 	if (r == 0)
-		r = v4 ? connect(fd, (struct sockaddr *)&to, sizeof to)
-		       : connect(fd, (struct sockaddr *)&to6, sizeof to6);
+		r = connect(fd, &to.any, len);
 	*err = r < 0 ? errno : 0;
 	if (*err == 0 || *err == EINPROGRESS)
 		return fd;
@@ -148,18 +164,27 @@ host_name(const struct lmpi_job *job, uint32_t h, char out[LMPI_HOST_NAME])
 	lmpi_host_name(&job->host[h], h, out);
 }
 
+/* In LAM/MPI's form or in ours. */
+static struct suci_addr
+host_place(const struct lmpi_job_host *host)
+{
+	uint8_t ip[4];
+	uint32_t ipv4;
+
+	if (impi_addr_classify(host->addr, &ipv4) != IMPI_ADDR_V4)
+		return suci_addr_of(host->addr, host->port);
+	be32_store(ip, ipv4);
+	return suci_addr_v4(ip, host->port);
+}
+
 void
 lmpi_host_name(const struct lmpi_job_host *host, uint32_t h, char out[LMPI_HOST_NAME])
 {
-	uint32_t ip;
+	struct suci_addr at = host_place(host);
+	char text[SUCI_ADDR_TEXT_MAX];
 
-	if (impi_addr_classify(host->addr, &ip) == IMPI_ADDR_V4)
-		snprintf(out, LMPI_HOST_NAME, "host %u of client %u (%u.%u.%u.%u:%u)", h,
-			 host->client, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
-			 host->port);
-	else
-		snprintf(out, LMPI_HOST_NAME, "host %u of client %u (IPv6, port %u)", h,
-			 host->client, host->port);
+	snprintf(out, LMPI_HOST_NAME, "host %u of client %u (%s)", h, host->client,
+		 suci_addr_text(&at, text));
 }
 
 /* --- partners ------------------------------------------------------------- */
@@ -200,7 +225,8 @@ try_partner(struct dance *d, uint32_t h, uint64_t now)
 
 	if (p->role != ROLE_CONNECT || p->ready || p->connecting || now < p->retry_ns)
 		return;
-	p->fd = begin_connect(to->addr, to->port, d->how->ip, &p->err);
+	struct suci_addr at = host_place(to);
+	p->fd = begin_connect(&at, to->port, &d->how->at, &p->err);
 	p->retry_ns = now + RETRY_NS;
 	p->connecting = p->fd != FD_NONE;
 	if (p->connecting && p->err == 0)
@@ -363,7 +389,7 @@ serve_dance(struct dance *d, nfds_t n)
 static void
 complain_dance(const struct dance *d)
 {
-	char name[LMPI_HOST_NAME];
+	char name[LMPI_HOST_NAME], own[SUCI_ADDR_TEXT_MAX];
 
 	if (d->wrong)
 		fprintf(stderr, "libmpi: connecting to the foreign hosts: %s\n", d->wrong);
@@ -377,9 +403,9 @@ complain_dance(const struct dance *d)
 				strerror(p->err ? p->err : ETIMEDOUT));
 		else
 			fprintf(stderr,
-				"libmpi: %s has not connected to %u.%u.%u.%u within %llu s "
+				"libmpi: %s has not connected to %s within %llu s "
 				"(LIBMPI_DANCE_TIMEOUT_S); can it reach this address?\n",
-				name, d->how->ip[0], d->how->ip[1], d->how->ip[2], d->how->ip[3],
+				name, suci_addr_ip_text(&d->how->at, own),
 				(unsigned long long)d->how->limit_s);
 	}
 	for (uint32_t i = 0; !d->wrong && i < d->how->nlocal; i++) {
@@ -410,7 +436,7 @@ refuse_loopback(struct dance *d, uint32_t h)
 	char name[LMPI_HOST_NAME];
 	uint32_t ip;
 
-	if (d->wrong || d->how->ip[0] == 127 ||
+	if (d->wrong || (d->how->at.family == 4 && d->how->at.ip[12] == 127) ||
 	    impi_addr_classify(host->addr, &ip) != IMPI_ADDR_V4 || ip >> 24 != 127)
 		return;
 	lmpi_host_name(host, h, name);
@@ -489,14 +515,14 @@ lmpi_dance(const struct lmpi_dance *how, int *host_fd, int *local_fd)
 }
 
 int
-lmpi_dance_join(const uint8_t ip[4], uint16_t port, uint64_t token, uint32_t index, int *out)
+lmpi_dance_join(const struct suci_addr *at, uint16_t port, uint64_t token, uint32_t index, int *out)
 {
-	uint8_t addr[16], name[LOCAL_BYTES];
+	uint8_t name[LOCAL_BYTES];
+	char text[SUCI_ADDR_TEXT_MAX];
 	int err, fd;
 	socklen_t len = sizeof err;
 
-	impi_addr_from_ipv4(addr, be32_load(ip));
-	fd = begin_connect(addr, port, NULL, &err);
+	fd = begin_connect(at, port, NULL, &err);
 	if (fd >= 0 && err == EINPROGRESS) {
 		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		(void)poll(&p, 1, (int)(IDENT_NS / BASE_MS_NS));
@@ -516,7 +542,7 @@ lmpi_dance_join(const uint8_t ip[4], uint16_t port, uint64_t token, uint32_t ind
 	}
 	if (fd >= 0)
 		close(fd);
-	fprintf(stderr, "libmpi: cannot connect to the packet switch at %u.%u.%u.%u:%u: %s\n",
-		ip[0], ip[1], ip[2], ip[3], port, strerror(err));
+	fprintf(stderr, "libmpi: cannot connect to the packet switch at %s, port %u: %s\n",
+		suci_addr_ip_text(at, text), port, strerror(err));
 	return LMPI_ERR_OTHER;
 }

@@ -10,7 +10,7 @@ lmpi_hosts_group(const struct lmpi_contact *contact, uint32_t n, uint32_t *host_
 	uint32_t hosts = 0;
 
 	for (uint32_t r = 0; r < n; r++) {
-		if (r == 0 || memcmp(contact[r].ip, contact[r - 1].ip, 4) != 0)
+		if (r == 0 || !lmpi_addr_same(&contact[r].at, &contact[r - 1].at))
 			hosts++;
 		host_of[r] = hosts - 1;
 	}
@@ -18,7 +18,7 @@ lmpi_hosts_group(const struct lmpi_contact *contact, uint32_t n, uint32_t *host_
 	 * two hosts may have one address, so there can only be one host. */
 	for (uint32_t r = 1; r < n; r++) {
 		for (uint32_t q = 0; host_of[q] != host_of[r]; q++) {
-			if (memcmp(contact[q].ip, contact[r].ip, 4) != 0)
+			if (!lmpi_addr_same(&contact[q].at, &contact[r].at))
 				continue;
 			memset(host_of, 0, n * sizeof *host_of);
 			return 1;

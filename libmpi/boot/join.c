@@ -154,6 +154,13 @@ offered_number(enum lmpi_knob k)
 	return lmpi_knob_text(k) ? (int32_t)lmpi_knob_number(k) : -1;
 }
 
+/* 0: it has none, and is where its host is announced. */
+static uint32_t
+announced_ipv4(const struct suci_addr *a)
+{
+	return a->family == 4 ? be32_load(a->ip + 12) : 0;
+}
+
 static void
 make_offer(struct talk *t)
 {
@@ -162,8 +169,8 @@ make_offer(struct talk *t)
 	for (uint32_t r = 0; r < how->nprocs; r++) {
 		struct impi_hostid id = {.token = (uint32_t)how->token,
 					 .kind = IMPI_HOSTID_LIBMPI,
-					 .port = how->contact[r].port,
-					 .ipv4 = be32_load(how->contact[r].ip)};
+					 .port = how->contact[r].at.port,
+					 .ipv4 = announced_ipv4(&how->contact[r].at)};
 		lmpi_peers_sign(BASE_VERSION, &id);
 		impi_hostid_encode(&id, t->proc[r].hostid);
 	}
@@ -176,7 +183,7 @@ make_offer(struct talk *t)
 		h->port = how->contact[r].tcp_port;
 		h->ackmark = ACKMARK;
 		h->hiwater = HIWATER;
-		impi_addr_from_ipv4(h->addr, be32_load(how->contact[r].ip));
+		suci_addr_16(&how->contact[r].at, h->addr);
 	}
 	t->offer = (struct impi_offer){
 		.nhosts = how->nhosts,

@@ -54,11 +54,11 @@ version_fits(const struct lmpi_job *job, uint32_t client, const struct impi_host
 /* What announced process r of that client: 0 libmpi or a relay for one, 1 another implementation
  * or a relay for one, -1 neither, or a libmpi that does not fit (said). */
 static int
-kind_of(const struct lmpi_job *job, uint32_t client, uint32_t r)
+kind_of(const struct lmpi_job *job, uint32_t client, uint32_t r, const uint8_t at[16])
 {
 	struct impi_hostid id;
 
-	switch (impi_hostid_decode(job->proc[r], &id)) {
+	switch (impi_hostid_decode_at(job->proc[r], at, &id)) {
 	case IMPI_HOSTID_FOREIGN:
 		return 1;
 	case IMPI_HOSTID_SUCI:
@@ -79,11 +79,15 @@ kind_of(const struct lmpi_job *job, uint32_t client, uint32_t r)
 static int
 find_foreign(struct lmpi_job *job)
 {
+	uint32_t h = 0, of_host = 0; /* of rank r, and how many of that host's come before it */
+
 	for (uint32_t c = 0; c < job->nclients; c++) {
 		struct lmpi_client *p = &job->peer[c];
-		for (uint32_t i = 0; i < p->nprocs; i++) {
+		for (uint32_t i = 0; i < p->nprocs; i++, of_host++) {
 			uint32_t r = p->first_rank + i;
-			int kind = kind_of(job, c, r);
+			for (; of_host == job->host[h].nprocs; of_host = 0)
+				h++;
+			int kind = kind_of(job, c, r, job->host[h].addr);
 			if (kind < 0)
 				return LMPI_ERR_OTHER;
 			if (i > 0 && p->foreign != (kind == 1)) {

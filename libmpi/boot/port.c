@@ -245,7 +245,7 @@ listen_anywhere(uint16_t *port)
 	socklen_t len = sizeof sa;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	memcpy(&sa.sin_addr, lmpi_route[lmpi_world.rank].ip, 4);
+	memcpy(&sa.sin_addr, lmpi_route[lmpi_world.rank].at.ip + 12, 4);
 	if (fd < 0)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0 || listen(fd, BACKLOG) < 0 ||
@@ -291,9 +291,16 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 				 .n = 1,
 				 .flags = DOOR_FLAG_PROCESS,
 				 .nrelays = 1,
-				 .relay[0].ipv4 = be32_load(lmpi_route[lmpi_world.rank].ip)};
+				 .relay[0].ipv4 =
+					 be32_load(lmpi_route[lmpi_world.rank].at.ip + 12)};
 	char text[DOOR_TEXT_MAX];
 	uint32_t i = 0;
+
+	if (lmpi_route[lmpi_world.rank].at.family != 4) {
+		snprintf(why, LMPI_WHY,
+			 "a port's name has an IPv4 address, and this process has IPv6 alone");
+		return LMPI_ERR_OTHER;
+	}
 
 	while (i < nports && ports[i].fd >= 0)
 		i++;

@@ -19,6 +19,7 @@
 
 #include "mpi/engine.h"
 #include "mpi/impi_packet.h"
+#include "suci/addr.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -59,8 +60,7 @@ struct lmpi_route {
 	uint32_t relay; /* relayed: index of the relay */
 	uint32_t label; /* of the process, in the label space of the next endpoint */
 	uint64_t token;
-	uint8_t ip[4];
-	uint16_t port;
+	struct suci_addr at; /* of its socket, or its relay's */
 };
 extern struct lmpi_route *lmpi_route; /* [world.slots] */
 
@@ -122,7 +122,7 @@ extern struct lmpi_tuned lmpi_tuned;
 #define LMPI_TUNED_EAGER_MOST 49152u /* a record has to be below a quarter of its ring */
 #define LMPI_TUNED_NARROW     12288u
 void lmpi_tune_node(void);
-void lmpi_tune_net(const uint8_t ip[4]);
+void lmpi_tune_net(const struct suci_addr *at);
 /* Messages up to that length go to processes over direct Suci lanes without asking; what
  * LIBMPI_EAGER sets. */
 uint64_t lmpi_eager(void);

@@ -38,7 +38,7 @@
 
 struct door_address;
 
-#define LMPI_CARD_BYTES	  148u
+#define LMPI_CARD_BYTES	  160u
 #define LMPI_CARD_NUMBERS (1u << 20)
 #define LMPI_WHY	  256u
 #define LMPI_FOR_EVER	  (-1.0)

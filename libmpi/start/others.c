@@ -14,7 +14,7 @@
 int
 lmpi_meet_ready(char why[LMPI_WHY])
 {
-	uint8_t ip[4];
+	struct suci_addr at;
 	int err;
 
 	if (lmpi_world.any_foreign) {
@@ -36,19 +36,20 @@ lmpi_meet_ready(char why[LMPI_WHY])
 		}
 	}
 	if (!lmpi_net_is_open()) {
-		err = lmpi_choose_address(NULL, NULL, ip);
+		/* Names of ports have no room for IPv6. */
+		err = lmpi_choose_address(NULL, NULL, false, &at);
 		if (!err)
-			lmpi_tune_net(ip);
+			lmpi_tune_net(&at);
 		if (!err)
-			err = lmpi_net_open(ip);
+			err = lmpi_net_open(&at);
 		if (!err)
 			err = lmpi_net_start(NULL, 0, 0);
 		if (err) {
 			snprintf(why, LMPI_WHY, "there is no socket for other jobs, see above");
 			return err;
 		}
-		memcpy(lmpi_route[lmpi_world.rank].ip, ip, sizeof ip);
-		lmpi_route[lmpi_world.rank].port = lmpi_net_port();
+		at.port = lmpi_net_port();
+		lmpi_route[lmpi_world.rank].at = at;
 	}
 	return lmpi_doors_ready(why);
 }
@@ -61,9 +62,8 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	const struct lmpi_proc *p = &lmpi_world.proc[lmpi_world.rank];
 	const struct lmpi_route *r = &lmpi_route[lmpi_world.rank];
 	struct lmpi_card c = {
-		.job = p->job, .token = lmpi_loop.token, .number = p->number, .port = r->port};
+		.job = p->job, .token = lmpi_loop.token, .number = p->number, .at = r->at};
 
-	memcpy(c.ip, r->ip, sizeof c.ip);
 	if (!lmpi_world.hides_nodes)
 		memcpy(c.node, p->node, sizeof c.node);
 	c.has_door = lmpi_doors_mine(&c.door);
@@ -101,8 +101,7 @@ fill_slot(uint32_t slot, const struct lmpi_card *c)
 	*r = (struct lmpi_route){.path = UINT32_MAX,
 				 .label = LMPI_LABEL_BASE + c->number,
 				 .token = c->token,
-				 .port = c->port};
-	memcpy(r->ip, c->ip, sizeof r->ip);
+				 .at = c->at};
 	peer->apart = slot - c->number;
 	lmpi_reach_by(peer, LMPI_REACH_DIRECT);
 	peer->eager_max = lmpi_eager();

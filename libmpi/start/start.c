@@ -44,7 +44,7 @@ struct start {
 	const char *server; /* IMPI_SERVER, NULL: no IMPI */
 	uint32_t client;
 	bool net, shm;
-	uint8_t ip[4];
+	struct suci_addr at;
 };
 
 static int
@@ -121,21 +121,21 @@ make_contact(struct start *s)
 	if (s->net) {
 		char other[64];
 		find_other_node(s, other);
-		err = lmpi_choose_address(s->server, other, s->ip);
+		err = lmpi_choose_address(s->server, other, true, &s->at);
 		if (!err)
-			lmpi_tune_net(s->ip);
+			lmpi_tune_net(&s->at);
 		s->me.bcast_piece = lmpi_tuned.bcast_piece;
 		s->me.alltoall_piece = lmpi_tuned.alltoall_piece;
 		if (!err)
-			err = lmpi_net_open(s->ip);
+			err = lmpi_net_open(&s->at);
 		if (err)
 			return err;
-		memcpy(s->me.ip, s->ip, 4);
-		s->me.port = lmpi_net_port();
+		s->me.at = s->at;
+		s->me.at.port = lmpi_net_port();
 		/* Before the port can be announced, and by everybody: who needs it is not
 		 * known before all addresses are. */
 		if (s->server)
-			err = lmpi_dance_listen(s->ip, &s->me.tcp_port);
+			err = lmpi_dance_listen(&s->at, &s->me.tcp_port);
 		if (err)
 			return err;
 	}
@@ -299,17 +299,32 @@ relay_index(struct start *s, const struct impi_hostid *id, uint64_t token, uint3
 	uint8_t ip[4];
 
 	be32_store(ip, id->ipv4);
+	struct suci_addr at = suci_addr_v4(ip, id->port);
 	for (uint32_t i = 0; i < s->nrelays; i++) {
-		if (memcmp(s->relay[i].ip, ip, 4) == 0 && s->relay[i].port == id->port)
+		if (memcmp(&s->relay[i].at, &at, sizeof at) == 0)
 			return i;
 	}
 	struct lmpi_relay *p = realloc(s->relay, (s->nrelays + 1) * sizeof *p);
 	if (!p)
 		return UINT32_MAX;
 	s->relay = p;
-	p[s->nrelays] = (struct lmpi_relay){.port = id->port, .token = token, .base = base};
-	memcpy(p[s->nrelays].ip, ip, 4);
+	p[s->nrelays] = (struct lmpi_relay){.at = at, .token = token, .base = base};
 	return s->nrelays++;
+}
+
+/* A socket at an IPv4 address sends to none of IPv6, nor the other way about. */
+static bool
+fits_socket(const struct start *s, uint32_t r)
+{
+	char here[SUCI_ADDR_TEXT_MAX], there[SUCI_ADDR_TEXT_MAX];
+
+	if (!s->net || lmpi_route[r].at.family == s->at.family)
+		return true;
+	fprintf(stderr,
+		"libmpi: rank %u is at %s, this process at %s: they cannot talk; fix: LIBMPI_NET "
+		"names a network of one kind that both have, or a relay in between\n",
+		r, suci_addr_ip_text(&lmpi_route[r].at, there), suci_addr_ip_text(&s->at, here));
+	return false;
 }
 
 /* A process of another client. */
@@ -319,9 +334,11 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 	struct impi_hostid id;
 	uint64_t pid = be64_load(peer->id + 16);
 	struct lmpi_route *to = &lmpi_route[r];
+	const uint8_t *host = s->job.host[s->proc[r].host].addr;
+	uint8_t ip[4];
 
 	/* lmpi_peers_settle() has looked for ids that make no sense. */
-	if (impi_hostid_decode(peer->id, &id) != IMPI_HOSTID_SUCI) {
+	if (impi_hostid_decode_at(peer->id, host, &id) != IMPI_HOSTID_SUCI) {
 		to->reach = LMPI_REACH_TCP;
 		s->foreign = true;
 		return LMPI_OK;
@@ -332,8 +349,10 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 		return LMPI_ERR_OTHER;
 	}
 	to->label = (uint32_t)pid;
-	to->port = id.port;
-	be32_store(to->ip, id.ipv4);
+	be32_store(ip, id.ipv4);
+	to->at = id.ipv4 ? suci_addr_v4(ip, id.port) : suci_addr_of(host, id.port);
+	if (!fits_socket(s, r))
+		return LMPI_ERR_OTHER;
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
 		to->token = impi_token_of(id.token, pid);
 		to->reach = LMPI_REACH_DIRECT;
@@ -344,7 +363,7 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 	return to->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
 }
 
-static void
+static int
 reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 {
 	const struct lmpi_contact *k = &s->contact[c];
@@ -352,8 +371,7 @@ reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 
 	to->label = LMPI_LABEL_BASE + peer->world;
 	to->token = lmpi_loop.token;
-	to->port = k->port;
-	memcpy(to->ip, k->ip, 4);
+	to->at = k->at;
 	to->reach = LMPI_REACH_DIRECT;
 	if (c == s->boot.rank)
 		to->reach = LMPI_REACH_SELF;
@@ -363,6 +381,8 @@ reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 			peer->at = i;
 		}
 	}
+	return to->reach != LMPI_REACH_DIRECT || fits_socket(s, peer->world) ? LMPI_OK
+									     : LMPI_ERR_OTHER;
 }
 
 static uint64_t
@@ -588,7 +608,7 @@ connect_foreign(struct start *s)
 		first--;
 	c = first - lmpi_world.client_first;
 	if (first < lmpi_world.rank) {
-		err = lmpi_dance_join(s->contact[c].ip, s->contact[c].tcp_port, lmpi_loop.token,
+		err = lmpi_dance_join(&s->contact[c].at, s->contact[c].tcp_port, lmpi_loop.token,
 				      lmpi_world.rank - first, &fd);
 		return err ? err : open_switched(fd);
 	}
@@ -597,8 +617,8 @@ connect_foreign(struct start *s)
 		.host = host,
 		.token = lmpi_loop.token,
 		.limit_s = lmpi_knob_number(LMPI_KNOB_DANCE_TIMEOUT),
+		.at = s->at,
 	};
-	memcpy(how.ip, s->ip, 4);
 	int *host_fd = calloc(s->job.nhosts, sizeof *host_fd);
 	char(*name)[LMPI_HOST_NAME] = calloc(s->job.nhosts, sizeof *name);
 	if (host_fd && name) {

@@ -91,13 +91,14 @@ lmpi_tune_adopt(const struct lmpi_tuned *of_first)
 }
 
 void
-lmpi_tune_net(const uint8_t ip[4])
+lmpi_tune_net(const struct suci_addr *at)
 {
 	struct lmpi_tuned *t = &lmpi_tuned;
 	struct tune_values v = {0};
 	struct tune_key k;
 
-	if (tune_file_key_ip(&k, "udp", "mpi", ip, 4))
+	bool v4 = at->family == 4;
+	if (tune_file_key_ip(&k, "udp", "mpi", at->ip + (v4 ? 12 : 0), v4 ? 4 : 16))
 		find_tuning(&k, &v);
 	t->eager_stored = tune_value_or(&v, TUNE_EAGER_NET, 0) != 0;
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);

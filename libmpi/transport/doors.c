@@ -7,6 +7,7 @@
 #include "base/siphash.h"
 
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +64,11 @@ lmpi_doors_wanted(void)
 void
 lmpi_doors_relay(char name[LMPI_RELAY_NAME])
 {
-	const uint8_t *ip = doors.relay.ip + 12;
+	char text[SUCI_ADDR_TEXT_MAX];
 
 	name[0] = '\0';
 	if (doors.path != DOOR_NONE)
-		lmpi_net_name(ip, doors.relay.port, name);
+		strlcpy(name, suci_addr_text(&doors.relay, text), LMPI_RELAY_NAME);
 }
 
 static uint64_t

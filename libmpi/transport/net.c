@@ -19,12 +19,6 @@ struct lmpi_net_state lmpi_net = {.strangers_due_ns = BASE_NEVER_NS};
 
 #define DIRECT_WINDOW 1024 /* segments a peer may have outstanding towards us */
 
-void
-lmpi_net_name(const uint8_t ip[4], uint16_t port, char out[32])
-{
-	snprintf(out, 32, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3], port);
-}
-
 /* --- lanes --------------------------------------------------------------- */
 
 /* The window of every relayed lane of the job, the same at both ends.  When a block's
@@ -101,7 +95,7 @@ int
 lmpi_net_open_path(uint32_t world)
 {
 	struct lmpi_route *r = &lmpi_route[world];
-	struct suci_addr to = suci_addr_v4(r->ip, r->port);
+	struct suci_addr to = r->at;
 	uint8_t hello[RELAY_HELLO_LEN];
 
 	if (r->path != UINT32_MAX)

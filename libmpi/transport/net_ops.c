@@ -137,9 +137,9 @@ static void
 fail_of_stranger(uint32_t world, enum suci_down why, const char *text)
 {
 	const struct lmpi_proc *p = &lmpi_world.proc[world];
-	char name[32];
+	char name[SUCI_ADDR_TEXT_MAX];
 
-	lmpi_net_name(lmpi_route[world].ip, lmpi_route[world].port, name);
+	suci_addr_text(&lmpi_route[world].at, name);
 	if (lmpi_route[world].door && why == SUCI_DOWN_CLOSED) {
 		lmpi_fail_as(
 			text && *text ? relay_text_status(text) : 1,
@@ -190,7 +190,7 @@ static void
 event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	uint32_t use = net.path_use[path];
-	char name[32];
+	char name[SUCI_ADDR_TEXT_MAX];
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
@@ -216,7 +216,7 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	}
 	if (lmpi_outlive && lmpi_outlive(use))
 		return;
-	lmpi_net_name(r->ip, r->port, name);
+	suci_addr_text(&r->at, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
 		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
 		     event_down_word(why), sep, text ? text : "");
@@ -440,15 +440,14 @@ event_stranger(void *user, const struct suci_addr *from, const uint8_t *public_k
 	       const struct seal_peer *known)
 {
 	static uint32_t told;
-	char key[2 * SEAL_DH + 1] = "";
+	char key[2 * SEAL_DH + 1] = "", name[SUCI_ADDR_TEXT_MAX];
 
 	(void)user;
 	if (told++ >= STRANGERS_TOLD)
 		return;
 	if (public_key)
 		seal_hex(public_key, key);
-	fprintf(stderr, "libmpi: %u.%u.%u.%u is refused: ", from->ip[12], from->ip[13],
-		from->ip[14], from->ip[15]);
+	fprintf(stderr, "libmpi: %s is refused: ", suci_addr_ip_text(from, name));
 	if (!public_key)
 		fprintf(stderr,
 			"one of us has an identity (LIBMPI_IDENTITY_FILE), the other none\n");

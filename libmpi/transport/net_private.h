@@ -111,7 +111,5 @@ bool lmpi_relays_note(uint32_t i, const struct relay_note *n);
 /* Once a turn of the loop, outside Suci's callbacks. */
 void lmpi_relays_turn(uint64_t now_ns);
 void lmpi_relays_print_stats(void);
-/* "10.0.0.1:4711" */
-void lmpi_net_name(const uint8_t ip[4], uint16_t port, char out[32]);
 
 #endif

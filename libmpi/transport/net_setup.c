@@ -29,22 +29,23 @@
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
 
 int
-lmpi_net_open(const uint8_t ip[4])
+lmpi_net_open(const struct suci_addr *at)
 {
 	struct suci_udp_conf conf = {.mtu_max = MTU_MAX,
 				     .bufs = LMPI_HELD_MAX + 4 * SUCI_UDP_BATCH,
 				     .run = lmpi_tuned.run,
 				     .run_watched = lmpi_tuned.run_stored};
-	char name[32];
+	char name[SUCI_ADDR_TEXT_MAX];
 
-	conf.at = suci_addr_v4(ip, 0);
+	conf.at = *at;
+	conf.at.port = 0;
 	conf.mtu = (uint32_t)lmpi_knob_number(LMPI_KNOB_MTU);
 	conf.busy_poll_us = (uint32_t)lmpi_knob_number(LMPI_KNOB_BUSY_POLL);
 	conf.huge_pages = lmpi_knob_number(LMPI_KNOB_HUGE_PAGES) != 0;
 	conf.xdp = lmpi_knob_number(LMPI_KNOB_XDP) != 0;
 	conf.ecn = lmpi_knob_number(LMPI_KNOB_ECN) != 0;
 	int err = suci_udp_open(&conf, &net.udp);
-	lmpi_net_name(ip, 0, name);
+	suci_addr_ip_text(at, name);
 	if (err == 0) {
 		struct suci_udp_info info;
 		suci_udp_get_info(net.udp, &info);
@@ -89,7 +90,7 @@ uint32_t
 lmpi_net_ipv4(void)
 {
 	struct suci_addr a = net.udp ? suci_udp_local(net.udp) : (struct suci_addr){0};
-	return be32_load(a.ip + 12);
+	return a.family == 4 ? be32_load(a.ip + 12) : 0;
 }
 
 uint16_t
@@ -133,12 +134,6 @@ cc_of_env(void)
 	return lmpi_knob_word(LMPI_KNOB_CC) == 1 ? SUCI_CC_BBR : SUCI_CC_CUBIC; /* cubic, bbr */
 }
 
-static bool
-same_place(const struct suci_addr *a, const uint8_t ip[4], uint16_t port)
-{
-	return a->port == port && !memcmp(a->ip + 12, ip, 4);
-}
-
 /* Paths inside a cluster are not sealed; all others lead over the wide-area network, also those
  * to relays of other clusters, where the own one has none. */
 static bool
@@ -151,7 +146,8 @@ outside(void *user, const struct suci_addr *addr)
 		return false;
 	for (uint32_t i = 0; lmpi_route && i < lmpi_world.client_size; i++) {
 		const struct lmpi_route *p = &lmpi_route[lmpi_world.client_first + i];
-		if (same_place(addr, p->ip, p->port))
+		if (addr->port == p->at.port && addr->family == p->at.family &&
+		    !memcmp(addr->ip, p->at.ip, sizeof addr->ip))
 			return false;
 	}
 	return true;
@@ -161,7 +157,7 @@ static bool
 relays_are_outside(const struct lmpi_relay *relay, uint32_t n, uint32_t server_ipv4)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (be32_load(relay[i].ip) == server_ipv4)
+		if (be32_load(relay[i].at.ip + 12) == server_ipv4)
 			return false;
 	return n > 0 && server_ipv4 != 0;
 }
@@ -623,8 +619,8 @@ lmpi_net_print_paths(void)
 	for (uint32_t k = 0; net.ep && k < net.paths_max; k++) {
 		if (!suci_path_info(net.ep, k, &i) || !i.up)
 			continue;
-		char name[32];
-		lmpi_net_name(i.peer.ip + 12, i.peer.port, name);
+		char name[SUCI_ADDR_TEXT_MAX];
+		suci_addr_text(&i.peer, name);
 		fprintf(stderr,
 			"libmpi: [%u] path %s mtu %u rtt %.1f us (least %.1f) window %u of %u "
 			"rate %.0f MB/s %s%s%s\n",

@@ -84,10 +84,9 @@ lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n)
 		return -1;
 	net.relays = relayset_new(mem, &c);
 	for (uint32_t i = 0; i < n; i++)
-		relayset_add(net.relays, &(struct relayset_relay){
-						 .addr = suci_addr_v4(relay[i].ip, relay[i].port),
-						 .token = relay[i].token,
-						 .base = relay[i].base});
+		relayset_add(net.relays, &(struct relayset_relay){.addr = relay[i].at,
+								  .token = relay[i].token,
+								  .base = relay[i].base});
 	publish_relays();
 	return 0;
 }

@@ -76,8 +76,8 @@ void lmpi_shm_set_world(uint32_t i, uint32_t world);
 void lmpi_shm_set_bell(uint32_t i, const char *name);
 
 /* --- net.c */
-/* Bind the socket to ip.  0 or an error class (said). */
-int lmpi_net_open(const uint8_t ip[4]);
+/* Bind the socket to that address.  0 or an error class (said). */
+int lmpi_net_open(const struct suci_addr *at);
 uint16_t lmpi_net_port(void);
 /* Datagrams of a run (driver/suci_udp.h), now and from now on. */
 uint64_t lmpi_net_run(void);
@@ -85,13 +85,12 @@ void lmpi_net_run_to(uint64_t datagrams);
 /* Packets between two acks. */
 uint64_t lmpi_net_ack(void);
 void lmpi_net_ack_to(uint64_t packets);
-/* The address of the socket, as a number; 0: there is none. */
+/* The address of the socket, as a number; 0: there is none, or it is of IPv6. */
 uint32_t lmpi_net_ipv4(void);
 /* The processes are known: build endpoint and lanes, connect to the relays
  * (waits for them).  0 or an error class (said). */
 struct lmpi_relay {
-	uint8_t ip[4];
-	uint16_t port;
+	struct suci_addr at;
 	uint64_t token;
 	uint32_t base; /* the relay's label of world rank 0 */
 };

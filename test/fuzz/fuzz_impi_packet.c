@@ -32,6 +32,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			impi_hostid_encode(&id, out);
 			BASE_ASSERT(memcmp(out, data, IMPI_HOSTID_BYTES) == 0);
 		}
+		if (size >= IMPI_HOSTID_BYTES + 16 &&
+		    impi_hostid_decode_at(data, data + IMPI_HOSTID_BYTES, &id) ==
+			    IMPI_HOSTID_SUCI) {
+			impi_hostid_encode(&id, out);
+			BASE_ASSERT(memcmp(out, data, IMPI_HOSTID_BYTES) == 0);
+		}
 		if (impi_addr_classify(data, &ipv4) == IMPI_ADDR_V4) {
 			impi_addr_from_ipv4(out, ipv4);
 			BASE_ASSERT(memcmp(out + 12, data + 12, 4) == 0);

@@ -3,7 +3,7 @@
 # What libmpi is told of the way between clusters without relays: keys (LIBMPI_KEY_FILE),
 # congestion control (LIBMPI_CC), marks (LIBMPI_ECN).  Two IMPI clients on the loopback of
 # a namespace of their own, whose kernel counts the marks.
-# ipv6: no, because processes with global addresses have host ids with 32 bits for them
+# ipv6: no, because it starts no relay (`mpi-ipv6` has such jobs)
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A cluster whose process has a global address of its own, and no relay, in one job with a cluster
 # behind a relay whose global leg is sealed: with the relay's key, another key, none.
-# ipv6: no, because processes with global addresses have host ids with 32 bits for them
+# ipv6: no, because relays call processes of other clusters by IPv4 addresses
 # timeout: 120
 set -u
 cd "$(dirname "$0")/../.." || exit 1

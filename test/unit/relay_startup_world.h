@@ -32,6 +32,7 @@ struct cluster {
 	uint32_t nprocs, nhosts, nrelays, nshards;
 	enum order order;
 	bool direct;	       /* no relay: a cluster with global addresses */
+	bool six;	       /* direct: these are of IPv6 alone */
 	bool foreign;	       /* another implementation's process ids */
 	bool own_ids;	       /* foreign: each process has a host id of its own */
 	uint32_t ngates;       /* foreign: gate addresses per relay; 0: as many as needed */
@@ -110,6 +111,8 @@ client_identities(struct cluster *k, uint32_t index)
 		impi_addr_from_ipv4(k->host[h].addr, ip);
 		if (k->foreign) /* as LAM/MPI writes it */
 			memset(k->host[h].addr, 0, 12);
+		if (k->six)
+			memcpy(k->host[h].addr, (uint8_t[]){0x20, 1, 0xd, 0xb8}, 4);
 		k->host[h].port = 40000 + h;
 		k->host[h].nprocs = k->nprocs / k->nhosts + (h < k->nprocs % k->nhosts);
 		k->host[h].ackmark = 10 + h;
@@ -120,7 +123,9 @@ client_identities(struct cluster *k, uint32_t index)
 			.token = 0x100 * index + i,
 			.kind = IMPI_HOSTID_LIBMPI,
 			.port = (uint16_t)(6000 + i),
-			.ipv4 = k->direct ? 0xcb007100u + 16 * index + i : 0x0a000001u + i,
+			.ipv4 = k->six	    ? 0
+				: k->direct ? 0xcb007100u + 16 * index + i
+					    : 0x0a000001u + i,
 			.major = (uint8_t)index & IMPI_MAJOR_MAX,
 			.minor = 9,
 		};

@@ -210,6 +210,54 @@ hostids(void **state)
 	assert_int_equal(impi_hostid_decode(out, &back), IMPI_HOSTID_BAD);
 }
 
+/* A process without an IPv4 address: it is where its host is. */
+static void
+hostids_at_hosts(void **state)
+{
+	static const uint8_t golden[16] = {0xfd, 'S',  'U',  'C',  0xde, 0xad, 0xbe, 0xef,
+					   0x32, 0x25, 0x12, 0x34, 0,	 0,    0,    0};
+	static const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 7}, none[16];
+	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 0, 0, 9};
+	struct impi_hostid id = {
+		.token = 0xdeadbeef, .kind = 1, .major = 3, .minor = 9, .port = 0x1234};
+	struct impi_hostid back = {0};
+	uint8_t out[16];
+
+	(void)state;
+	impi_hostid_encode(&id, out);
+	assert_memory_equal(out, golden, 16);
+	assert_int_equal(impi_hostid_decode_at(golden, v6, &back), IMPI_HOSTID_SUCI);
+	assert_true(back.token == id.token && back.kind == 1 && back.port == id.port &&
+		    back.ipv4 == 0 && back.major == 3 && back.minor == 9);
+	static const struct {
+		const char *name;
+		int at;
+		uint8_t value;
+		const uint8_t *host;
+	} bad[] = {
+		{"an IPv4 address beside it", 15, 1, v6},
+		{"a relay", 9, 0x26, v6},
+		{"a relay for a foreign process", 9, 0x27, v6},
+		{"version 3", 8, 0x33, v6},
+		{"version 1 without an address", 8, 0x31, v6},
+		{"at an IPv4 host", 0, 0xfd, mapped},
+		{"at no host", 0, 0xfd, none},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		memcpy(out, golden, 16);
+		out[bad[i].at] = bad[i].value;
+		if (impi_hostid_decode_at(out, bad[i].host, &back) != IMPI_HOSTID_BAD)
+			fail_msg("%s is taken", bad[i].name);
+	}
+	/* Who calls by IPv4 address takes none of them. */
+	assert_int_equal(impi_hostid_decode(golden, &back), IMPI_HOSTID_BAD);
+	id.ipv4 = 9;
+	impi_hostid_encode(&id, out);
+	assert_int_equal(impi_hostid_decode_at(out, none, &back), IMPI_HOSTID_SUCI);
+	out[0] = 0;
+	assert_int_equal(impi_hostid_decode_at(out, v6, &back), IMPI_HOSTID_FOREIGN);
+}
+
 static void
 auth_words(void **state)
 {
@@ -265,6 +313,7 @@ main(void)
 		cmocka_unit_test(labels_know_their_place),
 		cmocka_unit_test(addresses_in_both_forms),
 		cmocka_unit_test(hostids),
+		cmocka_unit_test(hostids_at_hosts),
 		cmocka_unit_test(auth_words),
 		cmocka_unit_test(first_error_stays),
 	};

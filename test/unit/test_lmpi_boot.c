@@ -11,12 +11,24 @@
 #include <string.h>
 #include <cmocka.h>
 
+#define V4(a, b, c, d)            \
+	{                         \
+		[12] = a, b, c, d \
+	}
+#define AT(...)                                    \
+	{                                          \
+		.ip = V4(__VA_ARGS__), .family = 4 \
+	}
+#define AT6(...)                                                         \
+	{                                                                \
+		.ip = {0x20, 0x01, 0x0d, 0xb8, __VA_ARGS__}, .family = 6 \
+	}
+
 static void
 contact_round_trip(void **state)
 {
 	struct lmpi_contact a = {.token = 0x0123456789abcdefull,
-				 .ip = {10, 0, 0, 7},
-				 .port = 40001,
+				 .at = {.ip = V4(10, 0, 0, 7), .port = 40001, .family = 4},
 				 .tcp_port = 40002,
 				 .shm_pid = 4242,
 				 .shm_fd = -1,
@@ -35,6 +47,10 @@ contact_round_trip(void **state)
 	for (size_t n = 0; n < LMPI_CONTACT_BYTES; n++)
 		assert_false(lmpi_contact_decode(bytes, n, &b, why));
 	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES + 1, &b, why));
+	a.at = (struct suci_addr){.ip = {0x20, 0x01, [15] = 7}, .port = 5, .family = 6};
+	lmpi_contact_encode(&a, bytes);
+	assert_true(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
+	assert_memory_equal(&a.at, &b.at, sizeof a.at);
 	bytes[0] ^= 1;
 	assert_false(lmpi_contact_decode(bytes, LMPI_CONTACT_BYTES, &b, why));
 	assert_string_equal(why, "another version of libmpi than " BASE_VERSION);
@@ -133,15 +149,17 @@ hosts_of_a_client(void **state)
 		uint32_t of[8], n = (uint32_t)strlen(group_cases[i].addresses);
 		printf("  %s\n", group_cases[i].addresses);
 		for (uint32_t r = 0; r < n; r++)
-			memcpy(c[r].ip, (uint8_t[]){10, 0, 0, (uint8_t)group_cases[i].addresses[r]},
-			       4);
+			c[r].at = suci_addr_v4(
+				(uint8_t[]){10, 0, 0, (uint8_t)group_cases[i].addresses[r]}, 1);
 		assert_int_equal(lmpi_hosts_group(c, n, of), group_cases[i].nhosts);
 		for (uint32_t r = 0; r < n; r++)
 			assert_int_equal(of[r], group_cases[i].hosts[r] - '0');
 	}
 }
 
-#define KIND_NONE 9 /* ours by its first bytes, and of no kind */
+#define KIND_NONE 9  /* ours by its first bytes, and of no kind */
+#define KIND_SIX  10 /* a process at an IPv6 host */
+#define KIND_LOST 11 /* one that says so, at a host without an address */
 
 /* A job of four clients: 0 this one, 1 behind a relay, 2 foreign with an address, 3
  * foreign behind a relay; kinds 0 = foreign id. */
@@ -158,7 +176,13 @@ settle_job(struct lmpi_job *j, const uint8_t kind[5])
 	for (uint32_t i = 0; i < 4; i++)
 		host[i] = (struct lmpi_job_host){.client = i, .nprocs = i == 3 ? 2 : 1};
 	for (int r = 0; r < 5; r++) {
-		struct impi_hostid id = {.token = 5, .kind = kind[r], .port = 9, .ipv4 = 9};
+		bool six = kind[r] == KIND_SIX || kind[r] == KIND_LOST;
+		struct impi_hostid id = {.token = 5,
+					 .kind = six ? IMPI_HOSTID_LIBMPI : kind[r],
+					 .port = 9,
+					 .ipv4 = six ? 0 : 9};
+		if (kind[r] == KIND_SIX)
+			memcpy(host[r < 3 ? r : 3].addr, (uint8_t[]){0x20, 1, 0xd, 0xb8}, 4);
 		memset(proc[r], 0, 24);
 		lmpi_peers_sign(BASE_VERSION, &id);
 		if (kind[r] == KIND_NONE)
@@ -198,6 +222,9 @@ static const struct {
 	{NULL, {1, 2, 0, 3, 0}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
 	{NULL, {1, KIND_NONE, 0, 3, 3}, false, 0, 0, false},
 	{NULL, {3, 2, 0, 3, 3}, false, 0, 0, false}, /* we are not foreign */
+	{NULL, {KIND_SIX, KIND_SIX, 0, 3, 3}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
+	{NULL, {1, KIND_SIX, 0, 3, 3}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
+	{NULL, {1, KIND_LOST, 0, 3, 3}, false, 0, 0, false},
 };
 
 static void
@@ -309,22 +336,25 @@ server_syntax(void **state)
 
 /* What a node looks like whose docker0, without and with a container, is before eth0. */
 static const struct lmpi_addr node[] = {
-	{.iface = "lo", .ip = {127, 0, 0, 1}, .carrier = true, .loopback = true},
-	{.iface = "docker0", .ip = {172, 17, 0, 1}},
-	{.iface = "eth0", .ip = {10, 0, 0, 5}, .carrier = true},
-	{.iface = "br0", .ip = {172, 18, 0, 1}, .carrier = true, .bridge = true},
-	{.iface = "eth1", .ip = {10, 1, 0, 5}, .carrier = true},
+	{.iface = "lo", .at = AT(127, 0, 0, 1), .carrier = true, .loopback = true},
+	{.iface = "docker0", .at = AT(172, 17, 0, 1)},
+	{.iface = "eth0", .at = AT(10, 0, 0, 5), .carrier = true},
+	{.iface = "br0", .at = AT(172, 18, 0, 1), .carrier = true, .bridge = true},
+	{.iface = "eth1", .at = AT(10, 1, 0, 5), .carrier = true},
+	{.iface = "eth1", .at = AT6(1), .carrier = true},
+	{.iface = "eth0", .at = AT6(0), .carrier = true},
 };
 #define NNODE (sizeof node / sizeof *node)
 
 static void
-pick(const char *iface, const char *text, const uint8_t *routed, uint32_t n, const char *want)
+pick6(const char *iface, const char *text, const struct suci_addr *routed, uint32_t n,
+      uint8_t family, const char *want)
 {
 	struct lmpi_nets nets;
 	char why[LMPI_NETS_WHY];
 
 	assert_true(lmpi_nets_parse(text, &nets, why));
-	const struct lmpi_addr *a = lmpi_addr_pick(node, n, iface, &nets, routed);
+	const struct lmpi_addr *a = lmpi_addr_pick(node, n, family, iface, &nets, routed);
 	if (want)
 		assert_non_null(a);
 	else
@@ -334,28 +364,44 @@ pick(const char *iface, const char *text, const uint8_t *routed, uint32_t n, con
 }
 
 static void
+pick(const char *iface, const char *text, const struct suci_addr *routed, uint32_t n,
+     const char *want)
+{
+	pick6(iface, text, routed, n, 4, want);
+}
+
+static void
 address_of_a_node(void **state)
 {
-	static const uint8_t eth1[4] = {10, 1, 0, 5}, bridge[4] = {172, 18, 0, 1};
-	static const uint8_t none[4] = {10, 9, 9, 9}, self[4] = {127, 0, 0, 1};
+	static const struct suci_addr eth1 = AT(10, 1, 0, 5), bridge = AT(172, 18, 0, 1);
+	static const struct suci_addr none = AT(10, 9, 9, 9), self = AT(127, 0, 0, 1);
+	static const struct suci_addr six = AT6(0);
 
 	(void)state;
 	pick(NULL, NULL, NULL, NNODE, "eth0"); /* the first has no carrier */
 	pick(NULL, NULL, NULL, 2, "docker0");  /* better than none */
 	pick(NULL, NULL, NULL, 1, NULL);
-	pick(NULL, NULL, eth1, NNODE, "eth1");
-	pick(NULL, NULL, none, NNODE, "eth0");
-	pick(NULL, NULL, self, NNODE, "eth0");
+	pick(NULL, NULL, &eth1, NNODE, "eth1");
+	pick(NULL, NULL, &none, NNODE, "eth0");
+	pick(NULL, NULL, &self, NNODE, "eth0");
 	pick("lo", NULL, NULL, NNODE, "lo");
-	pick("docker0", NULL, eth1, NNODE, "docker0");
+	pick("docker0", NULL, &eth1, NNODE, "docker0");
 	pick("nope0", NULL, NULL, NNODE, NULL);
 	pick(NULL, "10.1.0.0/16", NULL, NNODE, "eth1");
 	pick(NULL, "10.0.0.0/8,!10.0.0.0/24", NULL, NNODE, "eth1");
 	pick(NULL, "!10.0.0.0/8", NULL, NNODE, "br0");
-	pick(NULL, "!172.18.0.0/16", bridge, NNODE, "eth0");
+	pick(NULL, "!172.18.0.0/16", &bridge, NNODE, "eth0");
 	pick(NULL, "!0.0.0.0/0", NULL, NNODE, NULL);
 	pick(NULL, "10.1.0.5", NULL, NNODE, "eth1");
 	pick("eth0", "10.1.0.0/16", NULL, NNODE, NULL);
+	pick("eth0", "2001:db8::/32", NULL, NNODE, NULL); /* that names none of IPv4 */
+	pick6(NULL, NULL, NULL, NNODE, 6, "eth1");
+	pick6(NULL, NULL, &six, NNODE, 6, "eth0");
+	pick6("eth0", NULL, NULL, NNODE, 6, "eth0");
+	pick6(NULL, "2001:db8::/33", &eth1, NNODE, 6, "eth1");
+	pick6(NULL, "!2001:db8::/32", NULL, NNODE, 6, NULL);
+	pick6(NULL, "10.0.0.0/8", NULL, NNODE, 6, NULL);
+	pick6(NULL, NULL, NULL, 5, 6, NULL);
 }
 
 /* What no route tells apart: a docker0 with containers, or a new one, has a carrier as eth0 has. */
@@ -363,26 +409,26 @@ static void
 bridges_come_last(void **state)
 {
 	static const struct lmpi_addr some[] = {
-		{.iface = "docker0", .ip = {172, 17, 0, 1}, .carrier = true, .bridge = true},
-		{.iface = "br0", .ip = {10, 0, 0, 5}, .carrier = true, .bridge = true},
-		{.iface = "eth1", .ip = {10, 1, 0, 5}},
-		{.iface = "eth0", .ip = {10, 2, 0, 5}, .carrier = true},
+		{.iface = "docker0", .at = AT(172, 17, 0, 1), .carrier = true, .bridge = true},
+		{.iface = "br0", .at = AT(10, 0, 0, 5), .carrier = true, .bridge = true},
+		{.iface = "eth1", .at = AT(10, 1, 0, 5)},
+		{.iface = "eth0", .at = AT(10, 2, 0, 5), .carrier = true},
 	};
-	static const uint8_t br0[4] = {10, 0, 0, 5};
+	static const struct suci_addr br0 = AT(10, 0, 0, 5);
 	const struct lmpi_nets all = {0};
 
 	(void)state;
-	assert_ptr_equal(lmpi_addr_pick(some, 4, NULL, &all, NULL), &some[3]);
-	assert_ptr_equal(lmpi_addr_pick(some, 4, NULL, &all, br0), &some[1]);
-	assert_ptr_equal(lmpi_addr_pick(some, 3, NULL, &all, NULL), &some[0]); /* a carrier */
-	assert_ptr_equal(lmpi_addr_pick(some, 4, "docker0", &all, NULL), &some[0]);
+	assert_ptr_equal(lmpi_addr_pick(some, 4, 4, NULL, &all, NULL), &some[3]);
+	assert_ptr_equal(lmpi_addr_pick(some, 4, 4, NULL, &all, &br0), &some[1]);
+	assert_ptr_equal(lmpi_addr_pick(some, 3, 4, NULL, &all, NULL), &some[0]); /* a carrier */
+	assert_ptr_equal(lmpi_addr_pick(some, 4, 4, "docker0", &all, NULL), &some[0]);
 }
 
 static void
 networks_syntax(void **state)
 {
-	static const char *const bad[] = {"10.0.0.0/33", "10.0.0/8", "eth0",	  "!",
-					  "10.0.0.0/",	 ",",	     "fe80::/10", ",10.0.0.0/8"};
+	static const char *const bad[] = {"10.0.0.0/33", "10.0.0/8", "eth0",	   "!",
+					  "10.0.0.0/",	 ",",	     "fe80::/129", ",10.0.0.0/8"};
 	char why[LMPI_NETS_WHY], many[16 * (LMPI_NETS_MAX + 1) + 1] = "";
 	struct lmpi_nets nets;
 

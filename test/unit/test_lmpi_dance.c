@@ -23,6 +23,7 @@
 
 /* Host 1 is ours, at 127.0.0.2; hosts 0 and 2 are foreign. */
 static const uint8_t own_ip[4] = {127, 0, 0, 2};
+static const struct suci_addr own_at = {.ip = {[12] = 127, 0, 0, 2}, .family = 4};
 static struct lmpi_client peer[3] = {{.foreign = true, .nprocs = 1},
 				     {.nprocs = 1, .first_rank = 1},
 				     {.foreign = true, .nprocs = 1, .first_rank = 2}};
@@ -126,7 +127,7 @@ dance(struct foreign *f, uint64_t limit_s, int host_fd[3], int *local_fd, uint32
 	socklen_t len = sizeof sa;
 	pthread_t thread;
 
-	assert_int_equal(lmpi_dance_listen(own_ip, &f->port), 0);
+	assert_int_equal(lmpi_dance_listen(&own_at, &f->port), 0);
 	atomic_store(&f->listening, true);
 	if (f->low >= 0) {
 		f->low = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -142,7 +143,7 @@ dance(struct foreign *f, uint64_t limit_s, int host_fd[3], int *local_fd, uint32
 	set_host(&host[2], (const uint8_t[]){127, 0, 0, 3}, 9, 0xff);
 	struct lmpi_dance how = {
 		.job = &job, .host = 1, .token = TOKEN, .nlocal = nlocal, .limit_s = limit_s};
-	memcpy(how.ip, own_ip, 4);
+	how.at = own_at;
 	f->to_low = f->from_high = -1;
 	assert_int_equal(pthread_create(&thread, NULL, foreign_hosts, f), 0);
 	int rc = lmpi_dance(&how, host_fd, local_fd);
@@ -198,7 +199,10 @@ somebody_does_not_come(void **state)
 static void
 loopback_of_a_remote_host(void **state)
 {
-	struct lmpi_dance how = {.job = &job, .host = 1, .ip = {10, 0, 0, 1}, .limit_s = 60};
+	struct lmpi_dance how = {.job = &job,
+				 .host = 1,
+				 .at = suci_addr_v4((const uint8_t[]){10, 0, 0, 1}, 0),
+				 .limit_s = 60};
 	time_t begin = time(NULL);
 	int fd[3];
 
@@ -229,7 +233,7 @@ relayed_client_is_left_alone(void **state)
 	impi_hostid_encode(&id, proc[2]);
 	all.nclients = all.nhosts = all.nprocs = 4;
 	all.peer = four;
-	assert_int_equal(lmpi_dance_listen(own_ip, &port), 0);
+	assert_int_equal(lmpi_dance_listen(&own_at, &port), 0);
 	assert_int_equal(lmpi_dance(&how, fd, NULL), 0);
 	lmpi_dance_unlisten();
 	for (int h = 0; h < 4; h++)
@@ -258,10 +262,10 @@ processes(void *arg)
 	int *fd = arg;
 
 	/* Another job's, one too high; then the right ones. */
-	assert_int_equal(lmpi_dance_join(own_ip, local_of->port, TOKEN + 1, 1, &fd[0]), 0);
-	assert_int_equal(lmpi_dance_join(own_ip, local_of->port, TOKEN, 3, &fd[1]), 0);
-	assert_int_equal(lmpi_dance_join(own_ip, local_of->port, TOKEN, 2, &fd[2]), 0);
-	assert_int_equal(lmpi_dance_join(own_ip, local_of->port, TOKEN, 1, &fd[3]), 0);
+	assert_int_equal(lmpi_dance_join(&own_at, local_of->port, TOKEN + 1, 1, &fd[0]), 0);
+	assert_int_equal(lmpi_dance_join(&own_at, local_of->port, TOKEN, 3, &fd[1]), 0);
+	assert_int_equal(lmpi_dance_join(&own_at, local_of->port, TOKEN, 2, &fd[2]), 0);
+	assert_int_equal(lmpi_dance_join(&own_at, local_of->port, TOKEN, 1, &fd[3]), 0);
 	return NULL;
 }
 

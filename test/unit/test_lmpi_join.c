@@ -125,7 +125,8 @@ done_waits_for_every_answer(void **state)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof at;
 	struct slow_server s = {.listener = socket(AF_INET, SOCK_STREAM, 0)};
-	struct lmpi_contact contact = {.ip = {127, 0, 0, 1}, .port = 4711, .tcp_port = 4712};
+	struct lmpi_contact contact = {.at = suci_addr_v4((const uint8_t[]){127, 0, 0, 1}, 4711),
+				       .tcp_port = 4712};
 	const uint32_t host_of[1] = {0};
 	struct lmpi_job job;
 	pthread_t thread;

@@ -55,9 +55,10 @@ lmpi_boot_fence(bool collect, void (*progress)(void))
 int
 lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len)
 {
-	struct lmpi_contact c = {.port = sink_port,
-				 .shm_fd = -1,
-				 .ip = {127, 1, (uint8_t)(rank >> 8), (uint8_t)rank}};
+	struct lmpi_contact c = {
+		.shm_fd = -1,
+		.at = suci_addr_v4((const uint8_t[]){127, 1, (uint8_t)(rank >> 8), (uint8_t)rank},
+				   sink_port)};
 	(void)key;
 	*len = LMPI_CONTACT_BYTES;
 	*data = malloc(*len);

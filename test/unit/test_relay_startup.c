@@ -401,7 +401,7 @@ foreign_hosts_that_make_no_sense(void **state)
 			k->host[0].nprocs = 0xfffffffe;
 			break;
 		default:
-			memcpy(k->proc[1].hostid, "\xfdSUC\0\0\0\1\2\1", 10);
+			memcpy(k->proc[1].hostid, "\xfdSUC\0\0\0\1\3\1", 10);
 			break;
 		}
 		world_run(&w);

@@ -192,6 +192,23 @@ silence_has_an_end(void **state)
 	}
 }
 
+/* A relay calls processes by IPv4 addresses. */
+static void
+processes_with_ipv6_alone(void **state)
+{
+	(void)state;
+	struct world w = {
+		.n = 2,
+		.c = {{.nprocs = 2, .nrelays = 1}, {.nprocs = 2, .direct = true, .six = true}}};
+	world_start(&w);
+	world_run(&w);
+	assert_true(w.c[0].ended);
+	assert_string_equal(relay_startup_why(w.c[0].rs),
+			    "process 2 (client 1) has IPv6 alone: fix: a relay for it, or an IPv4 "
+			    "address (LIBMPI_NET)");
+	world_free(&w);
+}
+
 /* What a launcher says about its client goes up with its age, and what the server says about
  * another one goes down. */
 static void
@@ -298,6 +315,7 @@ main(void)
 		cmocka_unit_test(silence_has_an_end),
 		cmocka_unit_test(admitted_at_its_rank),
 		cmocka_unit_test(a_seat_before_the_rank),
+		cmocka_unit_test(processes_with_ipv6_alone),
 		cmocka_unit_test(a_launcher_speaks_through_the_relay),
 		cmocka_unit_test(refused_table_ends_the_job),
 		cmocka_unit_test(done_without_processes),

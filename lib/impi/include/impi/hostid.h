@@ -5,6 +5,9 @@
  *     0             4       8                    9                 10     12     16
  *     | fd 53 55 43 | token | MAJOR 4 | ver 4 =1 | MINOR 6 | kind 2 | port | ipv4 |      ("SUC")
  *
+ * Version 2 has an ipv4 of 0: the process is at the IPv6 address its host is announced with
+ * (IMPI_H_IPV6).  Only processes (kind 1) have it: relays are called by IPv4 addresses.
+ *
  * MAJOR and MINOR are of the libmpi of that process; a relay passes on those of the process that it
  * stands for.
  *
@@ -17,6 +20,7 @@
 
 #define IMPI_HOSTID_BYTES   16
 #define IMPI_HOSTID_VERSION 1
+#define IMPI_HOSTID_AT_HOST 2 /* the version of a process that has no IPv4 address */
 #define IMPI_MAJOR_MAX	    15
 #define IMPI_MINOR_MAX	    63
 
@@ -32,7 +36,7 @@ struct impi_hostid {
 	uint32_t token; /* random per job and announcing host; the lower half */
 	uint8_t kind;	/* enum impi_hostid_kind */
 	uint16_t port;	/* UDP, host byte order */
-	uint32_t ipv4;	/* host byte order */
+	uint32_t ipv4;	/* host byte order; 0: at its host's address */
 	uint8_t major;	/* of its libmpi's version; at most IMPI_MAJOR_MAX */
 	uint8_t minor;	/* at most IMPI_MINOR_MAX */
 };
@@ -59,7 +63,11 @@ impi_token_of(uint32_t low, uint64_t pid)
 }
 
 void impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BYTES]);
+/* Version 1 alone: for who calls by IPv4 address. */
 enum impi_hostid_result impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES],
 					   struct impi_hostid *out);
+/* Version 2, too, if host is an IPv6 address, that of its host: out->ipv4 is 0 then. */
+enum impi_hostid_result impi_hostid_decode_at(const uint8_t in[IMPI_HOSTID_BYTES],
+					      const uint8_t host[16], struct impi_hostid *out);
 
 #endif

@@ -47,7 +47,8 @@
 	TEXT(IFACE, "LIBMPI_IFACE", "the one that routes to the relay, or to the other nodes",     \
 	     "interface whose address carries MPI traffic")                                        \
 	TEXT(NET, "LIBMPI_NET", "all",                                                             \
-	     "networks whose addresses may carry it, and not: 10.0.0.0/24,!172.17.0.0/16")         \
+	     "networks whose addresses may carry it, and not: "                                    \
+	     "10.0.0.0/24,!172.17.0.0/16,fd00::/8")                                                \
 	WORD(TRANSPORT, "LIBMPI_TRANSPORT", "shm|udp", "what is used within a node")               \
 	NUMBER(LIVENESS, "LIBMPI_LIVENESS_MS", "ms", 4000, 0, 86400000, NULL,                      \
 	       "silence of a relay after which the others are used")                               \
