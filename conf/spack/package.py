@@ -31,6 +31,7 @@ class Relayd(MakefilePackage):
         depends_on("libmicrohttpd")
         depends_on("libssh")
         depends_on("libyang")
+        depends_on("util-linux")
 
     provides("mpi@:5")
 

@@ -59,7 +59,19 @@ for c in "${COMMANDS[@]}"; do
 		[[ " $(complete_of relayctl "$c" '') " == *" $o "* ]] || WHY+="$c: no $o "
 	done
 done
+for c in status jobs paths doors ports drops gateway top lanes advise lights circuits methods; do # those with tables
+	for o in -w --wide --bytes; do
+		[[ " $(complete_of relayctl "$c" '') " == *" $o "* ]] || WHY+="$c: no $o "
+	done
+	"$B/bin/relayctl" -s /nosuch "$c" -w --bytes 2>/dev/null
+	[ $? -eq 3 ] || WHY+="$c -w --bytes is refused "
+	"$B/bin/relayctl" -s /nosuch -w "$c" 2>/dev/null
+	[ $? -eq 3 ] || WHY+="-w $c is refused "
+done
+"$B/bin/relayctl" -s /nosuch drain -w 2>/dev/null # it is not --wait
+[ $? -eq 2 ] || WHY+="drain -w is not refused "
 [ "$(complete_of relayctl adv)" = advise ] || WHY+="adv: $(complete_of relayctl adv) "
+[ "$(complete_of relayctl capture -w doc/man/relayctl)" = doc/man/relayctl.1 ] || WHY+="capture -w takes no file "
 [ "$(complete_of relayctl -s x paths --kind tr)" = trunk ] || WHY+="--kind tr: $(complete_of relayctl -s x paths --kind tr) "
 [ "$(complete_of relayctl set idle = s)" = sleep ] || WHY+="idle=s: $(complete_of relayctl set idle = s) "
 [ "$(complete_of relayctl set log_level =)" = 'error warning info debug' ] || WHY+="log_level= "

@@ -62,6 +62,7 @@ verdict "paths" "$(json paths 'len(v) == 3 and all(p["sealed"] == (p["leg"] == "
 	p["mtu"] > 1000 and p["rtt_us"] > 0 for p in v)' paths)$(json kind 'len(v) == 1 and v[0]["kind"] == "trunk" and
 	v[0]["key"] == 1 and v[0]["rtt_min_us"] > 3000' paths --kind trunk)$(status_is 0 ctl paths)$(
 	grep -Eq '^ *[0-9]+  trunk .*  yes  cubic' "$TB_DIR/out" || echo 'no trunk that is sealed in the table ')"
+verdict "tables fit the terminal" "$(python3 test/smoke/_relayctl_tables.py "$B/bin/relayctl" "$TB_ID-afe0" 2>&1)"
 verdict "drops" "$(json drops 'isinstance(v, dict) and all(n > 0 for n in v.values())' drops)$(json all \
 	'v["suci/drop_seal"] == 0' drops --all)$(json rates \
 	'all(set(d) == {"count", "per_s"} for d in v.values())' drops --all -d 0.2)$(status_is 0 ctl drops --all)"

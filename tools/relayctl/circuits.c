@@ -28,10 +28,21 @@ static int
 show_log(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"ago_ms", NULL},  {"kind", NULL}, {"x", NULL},	       {"y", NULL},
-		{"a", NULL},	   {"b", NULL},	   {"op", NULL},       {"bytes", NULL},
-		{"seq", NULL},	   {"mode", NULL}, {"messages", NULL}, {"setups", NULL},
-		{"took_ms", NULL}, {"text", NULL}, {NULL, NULL},
+		{"ago_ms", "ago ms", .goes = 0},
+		{"kind", .goes = 0},
+		{"x", .goes = 7},
+		{"y", .goes = 7},
+		{"a", .goes = 6},
+		{"b", .goes = 6},
+		{"op", .goes = 5},
+		{"bytes", "B", .goes = 3, .si = true},
+		{"seq", .goes = 1},
+		{"mode", .goes = 2},
+		{"messages", .goes = 4},
+		{"setups", .goes = 4},
+		{"took_ms", "took ms", .goes = 8},
+		{"text", .goes = 3, .prose = true},
+		{.key = NULL},
 	};
 	json_int_t now_us = 0;
 	json_t *rows = whole_log(c, &now_us), *row;
@@ -50,12 +61,13 @@ show_log(struct ctl *c, const struct options *o)
 }
 
 static void
-circuits_table(const json_t *v, const char *key, const char *none, const struct column *columns)
+circuits_table(const json_t *v, const char *key, const char *none, const struct column *columns,
+	       const struct options *o)
 {
 	json_t *rows = json_object_get(v, key);
 	putchar('\n');
 	if (json_array_size(rows))
-		print_table(rows, columns);
+		print_table(rows, columns, o);
 	else
 		printf("no %s\n", none);
 }
@@ -106,28 +118,38 @@ int
 cmd_circuits(struct ctl *c, const struct options *o)
 {
 	static const struct column links[] = {
-		{"x", NULL},	 {"y", NULL},	     {"a", NULL},   {"b", NULL},
-		{"state", NULL}, {"since_us", NULL}, {"job", NULL}, {NULL, NULL},
+		{"x", .goes = 0},   {"y", .goes = 0},	  {"a", .goes = 0},
+		{"b", .goes = 0},   {"state", .goes = 0}, {"since_us", "since us", .goes = 1},
+		{"job", .goes = 2}, {.key = NULL},
 	};
 	static const struct column jobs[] = {
-		{"job", NULL},	  {"lease", NULL}, {"relays", NULL},   {"comms", NULL},
-		{"queued", NULL}, {"op", NULL},	   {"bytes", NULL},    {"seq", NULL},
-		{"mode", NULL},	  {"left", NULL},  {"messages", NULL}, {NULL, NULL},
+		{"job", .goes = 0},
+		{"lease", .goes = 1},
+		{"relays", .goes = 3},
+		{"comms", .goes = 2},
+		{"queued", .goes = 4},
+		{"op", .goes = 0},
+		{"bytes", "B", .goes = 5, .si = true},
+		{"seq", .goes = 1},
+		{"mode", .goes = 5},
+		{"left", .goes = 6},
+		{"messages", .goes = 6},
+		{.key = NULL},
 	};
 	static const struct column relays[] = {
-		{"relay", NULL}, {"ports", NULL}, {"offered", NULL}, {NULL, NULL}};
-	static const struct column slots[] = {{"slot", NULL},
-					      {"switch_port", NULL},
-					      {"told", NULL},
-					      {"peer", NULL},
-					      {NULL, NULL}};
-	static const struct column gammas[] = {{"batch", NULL},
-					       {"mean_us", NULL},
-					       {"p99_us", NULL},
-					       {"count", NULL},
-					       {NULL, NULL}};
+		{"relay", .goes = 0}, {"ports", .goes = 0}, {"offered", .goes = 1}, {.key = NULL}};
+	static const struct column slots[] = {{"slot", .goes = 0},
+					      {"switch_port", .goes = 0},
+					      {"told", .goes = 0},
+					      {"peer", .goes = 0},
+					      {.key = NULL}};
+	static const struct column gammas[] = {{"batch", .goes = 0},
+					       {"mean_us", "mean us", .goes = 0},
+					       {"p99_us", "p99 us", .goes = 0},
+					       {"count", .goes = 0},
+					       {.key = NULL}};
 	static const struct column away[] = {
-		{"port", NULL}, {"relay", NULL}, {"state", NULL}, {NULL, NULL}};
+		{"port", .goes = 0}, {"relay", .goes = 0}, {"state", .goes = 0}, {.key = NULL}};
 	if (o->nargs)
 		return steer_port(c, o);
 	if (o->log)
@@ -140,13 +162,13 @@ cmd_circuits(struct ctl *c, const struct options *o)
 	}
 	print_pairs(v);
 	if (json_is_true(json_object_get(v, "conductor"))) {
-		circuits_table(v, "links", "links", links);
-		circuits_table(v, "jobs", "jobs", jobs);
-		circuits_table(v, "relays", "relays", relays);
-		circuits_table(v, "withdrawn", "ports withdrawn", away);
-		circuits_table(v, "gammas", "set-up times learnt", gammas);
+		circuits_table(v, "links", "links", links, o);
+		circuits_table(v, "jobs", "jobs", jobs, o);
+		circuits_table(v, "relays", "relays", relays, o);
+		circuits_table(v, "withdrawn", "ports withdrawn", away, o);
+		circuits_table(v, "gammas", "set-up times learnt", gammas, o);
 	}
-	circuits_table(v, "slots", "light ports", slots);
+	circuits_table(v, "slots", "light ports", slots, o);
 	json_decref(v);
 	return CTL_OK;
 }

@@ -11,12 +11,15 @@
 /* The options of the command line; each command says in its table row which it takes. */
 struct options {
 	bool json, all, once, no_lanes;
+	bool wide; /* tables with all columns, however narrow the terminal */
+	bool full; /* bytes and rates with all digits */
 	bool given_n, given_d;
 	uint32_t n;	 /* -n: how many */
 	double interval; /* -d: seconds */
 	const char *kind, *job, *src, *dst, *leg, *dir, *peer, *path, *worker, *file;
 	const char *snaplen, *mbytes;
 	bool wait, log, check;
+	char seen[64]; /* letters of those that were given, without -s and -j */
 	int nargs;
 	char **arg;
 };

@@ -35,31 +35,28 @@ measure_traffic(struct ctl *c, const char *method, const struct options *o, doub
 
 /* ---- lanes ----------------------------------------------------------------------------- */
 
-static void
-add_rate(json_t *row, const char *from, const char *to)
-{
-	char text[PRINT_SI_MAX];
-	json_object_set_new(row, to, json_string(print_si(real_of(row, from), text, sizeof text)));
-}
-
 static const struct column lane_columns[] = {
-	{"job", NULL},	     {"src", NULL},	{"dst", NULL},
-	{"direction", NULL}, {"bits", "bit/s"}, {"segments_per_s", "segments/s"},
-	{"segments", NULL},  {"bytes", NULL},	{NULL, NULL},
+	{"job", .goes = 2},
+	{"src", .goes = 0},
+	{"dst", .goes = 0},
+	{"direction", .goes = 0},
+	{"bps", "bit/s", .si = true},
+	{"segments_per_s", "segments/s", .goes = 3},
+	{"segments", .goes = 1},
+	{"bytes", "B", .goes = 1, .si = true},
+	{.key = NULL},
 };
 
 int
 cmd_lanes(struct ctl *c, const struct options *o)
 {
-	json_t *v = measure_traffic(c, "lanes", o, o->interval), *row;
-	size_t i;
+	json_t *v = measure_traffic(c, "lanes", o, o->interval);
 	if (!v)
 		ctl_die(CTL_REFUSED, "%s", c->why);
 	json_t *rows = json_object_get(v, "lanes");
 	if (o->json) {
 		print_json(v);
 	} else {
-		json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
 		show_rows(json_incref(rows), o, "lanes carried anything", lane_columns);
 		if ((size_t)int_of(v, "count") > json_array_size(rows))
 			printf("(%zu of %lld lanes; -n shows more)\n", json_array_size(rows),
@@ -72,14 +69,22 @@ cmd_lanes(struct ctl *c, const struct options *o)
 /* ---- advise ---------------------------------------------------------------------------- */
 
 static void
-print_advice(json_t *v)
+print_advice(json_t *v, const struct options *o)
 {
 	static const struct column trunks[] = {
-		{"path", NULL},	    {"worker", NULL},	     {"peer", NULL},
-		{"bits", "bit/s"},  {"loss", "loss %"},	     {"rtt_us", NULL},
-		{"queue_us", NULL}, {"waiting", NULL},	     {"full", "full %"},
-		{"busy", "busy %"}, {"limit", "limited by"}, {"could", "could bit/s"},
-		{NULL, NULL},
+		{"path", .goes = 0},
+		{"worker", .goes = 4},
+		{"peer", .goes = 0},
+		{"rate_bps", "bit/s", .si = true},
+		{"loss_ppm", "loss %", .goes = 7, .scale = 1e-4},
+		{"rtt_us", "rtt us", .goes = 3},
+		{"queue_us", "queue us", .goes = 5},
+		{"waiting", .goes = 1},
+		{"full_permille", "full %", .goes = 2, .scale = 0.1},
+		{"busy_permille", "busy %", .goes = 6, .scale = 0.1},
+		{"limit", "limited by", .goes = 0},
+		{"could_bps", "could bit/s", .goes = 8, .si = true},
+		{.key = NULL},
 	};
 	char bits[PRINT_SI_MAX];
 	json_t *rows = json_object_get(v, "trunk"), *row, *reasons = json_object_get(v, "reasons");
@@ -91,17 +96,9 @@ print_advice(json_t *v)
 	       print_si(real_of(v, "rate_bps"), bits, sizeof bits),
 	       json_string_value(json_object_get(v, "policy")));
 	json_array_foreach(reasons, i, row) printf("- %s\n", json_string_value(row));
-	json_array_foreach(rows, i, row)
-	{
-		add_rate(row, "rate_bps", "bits");
-		add_rate(row, "could_bps", "could");
-		json_object_set_new(row, "loss", json_real(real_of(row, "loss_ppm") / 1e4));
-		json_object_set_new(row, "full", json_real(real_of(row, "full_permille") / 10));
-		json_object_set_new(row, "busy", json_real(real_of(row, "busy_permille") / 10));
-	}
 	if (json_array_size(rows)) {
 		putchar('\n');
-		print_table(rows, trunks);
+		print_table(rows, trunks, o);
 	}
 	rows = json_object_get(v, "matrix");
 	if (!json_array_size(rows))
@@ -109,8 +106,7 @@ print_advice(json_t *v)
 	printf("\n%lld pairs towards other clusters, %lld senders, %lld receivers\n",
 	       (long long)int_of(v, "pairs"), (long long)int_of(v, "senders"),
 	       (long long)int_of(v, "receivers"));
-	json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
-	print_table(rows, lane_columns);
+	print_table(rows, lane_columns, o);
 }
 
 int
@@ -127,7 +123,7 @@ cmd_advise(struct ctl *c, const struct options *o)
 	if (o->json)
 		print_json(v);
 	else
-		print_advice(v);
+		print_advice(v, o);
 	json_decref(v);
 	return CTL_OK;
 }
@@ -225,53 +221,42 @@ view_json(struct view *now, struct view *before)
 			 "trunks", now->paths, "drops", drops, "lanes", lanes);
 }
 
-/* Real numbers of rows as short texts. */
 static void
-shorten(json_t *rows, const char *const *keys)
+print_view(json_t *v, const struct options *o)
 {
-	char text[PRINT_SI_MAX];
-	json_t *row;
-	size_t i;
-	json_array_foreach(rows, i, row) for (size_t k = 0; keys[k]; k++) json_object_set_new(
-		row, keys[k],
-		json_string(print_si(json_real_value(json_object_get(row, keys[k])), text,
-				     sizeof text)));
-}
-
-static void
-print_view(json_t *v)
-{
-	static const struct column workers[] = {{"worker", NULL},
-						{"lcore", NULL},
-						{"busy_pct", "busy %"},
-						{"rx_frames_per_s", "rx frames/s"},
-						{"tx_frames_per_s", "tx frames/s"},
-						{NULL, NULL}};
-	static const struct column trunks[] = {{"path", "trunk"},
-					       {"worker", NULL},
-					       {"peer", NULL},
-					       {"state", NULL},
-					       {"sealed", NULL},
-					       {"tx_bytes_per_s", "tx bit/s"},
-					       {"rx_bytes_per_s", "rx bit/s"},
-					       {"tx_segments_per_s", "segments/s"},
-					       {"retransmits_per_s", "lost/s"},
-					       {"rtt_us", NULL},
-					       {"rtt_min_us", "min_us"},
-					       {"cwnd", NULL},
-					       {"in_flight", NULL},
-					       {"queued", NULL},
-					       {NULL, NULL}};
-	static const struct column drops[] = {{"name", "dropped, refused"},
-					      {"count_per_s", "per second"},
-					      {"count", NULL},
-					      {NULL, NULL}};
-	static const char *const worker_rates[] = {"rx_frames_per_s", "tx_frames_per_s", NULL};
-	static const char *const trunk_rates[] = {"tx_bytes_per_s", "rx_bytes_per_s",
-						  "tx_segments_per_s", "retransmits_per_s", NULL};
-	json_t *s = json_object_get(v, "status"), *rows = json_object_get(s, "workers"), *row;
+	static const struct column workers[] = {
+		{"worker", .goes = 0},
+		{"lcore", .goes = 1},
+		{"busy_pct", "busy %", .goes = 0},
+		{"rx_frames_per_s", "rx frames/s", .si = true},
+		{"tx_frames_per_s", "tx frames/s", .si = true},
+		{.key = NULL},
+	};
+	static const struct column trunks[] = {
+		{"path", "trunk", .goes = 0},
+		{"worker", .goes = 3},
+		{"peer", .goes = 0},
+		{"state", .goes = 8},
+		{"sealed", .goes = 1},
+		{"tx_bytes_per_s", "tx bit/s", .si = true},
+		{"rx_bytes_per_s", "rx bit/s", .si = true},
+		{"tx_segments_per_s", "segments/s", .goes = 5, .si = true},
+		{"retransmits_per_s", "lost/s", .goes = 7, .si = true},
+		{"rtt_us", "rtt us", .goes = 6},
+		{"rtt_min_us", "min us", .goes = 3},
+		{"cwnd", .goes = 2},
+		{"in_flight", .goes = 2},
+		{"queued", .goes = 4},
+		{.key = NULL},
+	};
+	static const struct column drops[] = {
+		{"name", "dropped, refused", .goes = 0},
+		{"count_per_s", "per second", .goes = 0},
+		{"count", .goes = 1},
+		{.key = NULL},
+	};
+	json_t *s = json_object_get(v, "status"), *rows = json_object_get(s, "workers");
 	char bits[PRINT_SI_MAX], segments[PRINT_SI_MAX];
-	size_t i;
 	printf("cluster %s relay %lld  up %lld s  jobs %lld  paths %lld  custody %lld  buffers "
 	       "%lld/%lld  "
 	       "%sbit/s  %s segments/s\n\n",
@@ -282,24 +267,17 @@ print_view(json_t *v)
 	       print_si(json_real_value(json_object_get(s, "bytes_per_s")), bits, sizeof bits),
 	       print_si(json_real_value(json_object_get(s, "segments_per_s")), segments,
 			sizeof segments));
-	shorten(rows, worker_rates);
-	print_table(rows, workers);
-	rows = json_object_get(v, "trunks");
-	shorten(rows, trunk_rates);
-	if (json_array_size(rows)) {
+	print_table(rows, workers, o);
+	const struct {
+		const char *key;
+		const struct column *columns;
+	} below[] = {{"trunks", trunks}, {"lanes", lane_columns}, {"drops", drops}};
+	for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
+		rows = json_object_get(v, below[i].key);
+		if (!json_array_size(rows))
+			continue;
 		putchar('\n');
-		print_table(rows, trunks);
-	}
-	rows = json_object_get(v, "lanes");
-	json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
-	if (json_array_size(rows)) {
-		putchar('\n');
-		print_table(rows, lane_columns);
-	}
-	rows = json_object_get(v, "drops");
-	if (json_array_size(rows)) {
-		putchar('\n');
-		print_table(rows, drops);
+		print_table(rows, below[i].columns, o);
 	}
 }
 
@@ -332,7 +310,7 @@ cmd_top(struct ctl *c, const struct options *o)
 			json_dumpf(v, stdout, JSON_COMPACT | JSON_SORT_KEYS);
 			putchar('\n');
 		} else {
-			print_view(v);
+			print_view(v, o);
 			if (!terminal && !(rounds && i + 1 == rounds))
 				putchar('\n');
 		}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-$(call prog,relayctl,$(wildcard tools/relayctl/*.c) tools/ctl/client.c,base,jansson libbsd)
+$(call prog,relayctl,$(wildcard tools/relayctl/*.c) tools/ctl/client.c,base,jansson libbsd smartcols)
 
 .PHONY: install-relayctl
 INSTALL_TARGETS += install-relayctl

@@ -15,6 +15,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
+	local table='-w --wide --bytes --json'
 	local commands='status jobs paths doors ports reset drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
@@ -35,12 +36,13 @@ _relayctl()
 			;;
 		esac
 	done
+	[ "$cmd $prev" = 'capture -w' ] && prev=--write
 	case $prev in
 	-s | --socket) words=$(_relayctl_sockets) ;;
 	--kind) words='process trunk gateway light door' ;;
 	--leg) words='private global' ;;
 	--dir) words='in out' ;;
-	-w | --write)
+	--write)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
@@ -48,15 +50,16 @@ _relayctl()
 	*)
 		case $cmd in
 		'') words="$commands -s --json --help" ;;
-		paths) words='--kind --json' ;;
-		ports) words='--all --json' ;;
-		status | gateway) words='--check --json' ;;
+		paths) words="--kind $table" ;;
+		ports) words="--all $table" ;;
+		status | gateway) words="--check $table" ;;
 		reset) words='private global' ;;
-		drops) words='-d --all --json' ;;
-		top) words='-d -n --once --no-lanes --json' ;;
-		lanes) words='-d -n --job --json' ;;
-		circuits) words='withdraw restore --log --json' ;;
-		advise) words='-d -n --json' ;;
+		drops) words="-d --all $table" ;;
+		top) words="-d -n --once --no-lanes $table" ;;
+		lanes) words="-d -n --job $table" ;;
+		circuits) words="withdraw restore --log $table" ;;
+		advise) words="-d -n $table" ;;
+		jobs | doors | lights | methods) words=$table ;;
 		reload) words='--check --json' ;;
 		drain) words='--wait -d --json' ;;
 		light) words='up down --json' ;;

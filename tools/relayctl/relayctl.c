@@ -6,8 +6,9 @@
 #include "base/version.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <getopt.h>
+#include <limits.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,28 +25,28 @@ static const struct command {
 } commands[] = {
 	{"status", "[--check]",
 	 "who the relay is, load, buffers, custody, workers; --check: do the books balance, too",
-	 cmd_status, "C", 0, 0},
-	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
+	 cmd_status, "Cyb", 0, 0},
+	{"jobs", "", "jobs now running", cmd_jobs, "yb", 0, 0},
 	{"paths", "[--kind process|trunk|gateway|light|door]",
-	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
+	 "paths to local processes, remote relays, gateways", cmd_paths, "kyb", 0, 0},
 	{"doors", "", "doors that each worker carries, of here and of other clusters", cmd_doors,
-	 "", 0, 0},
+	 "yb", 0, 0},
 	{"ports", "[--all]", "ports of the legs: driver, link, counters; --all: zeros, too",
-	 cmd_ports, "a", 0, 0},
+	 cmd_ports, "ayb", 0, 0},
 	{"reset", "private|global", "reset the port of a leg that hangs; the relay goes on",
 	 cmd_reset, "", 1, 1},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
-	 cmd_drops, "da", 0, 0},
+	 cmd_drops, "dayb", 0, 0},
 	{"gateway", "[--check]",
-	 "the gateway to foreign hosts: counters, memory, then its channels", cmd_gateway, "C", 0,
+	 "the gateway to foreign hosts: counters, memory, then its channels", cmd_gateway, "Cyb", 0,
 	 0},
 	{"top", "[-d S] [-n N | --once] [--no-lanes]",
-	 "lcores, trunks, lanes, drops: rates, again and again", cmd_top, "dn1L", 0, 0},
+	 "lcores, trunks, lanes, drops: rates, again and again", cmd_top, "dn1Lyb", 0, 0},
 	{"lanes", "[-d S] [-n N] [--job JOB]", "who talks to whom: measures S seconds (1)",
-	 cmd_lanes, "dnJ", 0, 0},
+	 cmd_lanes, "dnJyb", 0, 0},
 	{"advise", "[-d S] [-n N]",
-	 "how many trunks this traffic can use, and why: measures S seconds (5)", cmd_advise, "dn",
-	 0, 0},
+	 "how many trunks this traffic can use, and why: measures S seconds (5)", cmd_advise,
+	 "dnyb", 0, 0},
 	{"set", "[NAME=VALUE...]", "show or change settings until the relay ends", cmd_set, "", 0,
 	 32},
 	{"reload", "[--check]",
@@ -55,25 +56,25 @@ static const struct command {
 	 "give this relay's traffic to the others; --wait: until it is empty", cmd_drain, "Ed", 0,
 	 1},
 	{"undrain", "[R]", "take its share again", cmd_undrain, "", 0, 1},
-	{"lights", "", "light ports: where they lead, what they carry", cmd_lights, "", 0, 0},
+	{"lights", "", "light ports: where they lead, what they carry", cmd_lights, "yb", 0, 0},
 	{"light", "SLOT up PEER ADDRESS | SLOT down",
 	 "a circuit of a light port was set, or is to go: open or drain its light path", cmd_light,
 	 "", 2, 4},
 	{"circuits", "[--log] | withdraw PORT | restore PORT",
 	 "who is lit for whom, calls, hits, misses; --log: what happened, of the circuit "
 	 "controller; withdraw: until it is dark",
-	 cmd_circuits, "G", 0, 2},
+	 cmd_circuits, "Gyb", 0, 2},
 	{"capture",
 	 "-w FILE [-n FRAMES] [-d S] [--leg private|global] [--dir in|out] [--peer IP[:PORT]] "
 	 "[--path N [--worker N]] [--job JOB] [--src RANK] [--dst RANK] [--snaplen BYTES] "
 	 "[--mbytes MB]",
 	 "chosen frames to a pcapng file", cmd_capture, "wndlDpPWJSTNM", 0, 0},
-	{"methods", "", "the calls of the control socket, for other programs", cmd_methods, "", 0,
+	{"methods", "", "the calls of the control socket, for other programs", cmd_methods, "yb", 0,
 	 0},
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
-enum { OPT_KIND = 'k', OPT_ALL = 'a', OPT_HELP = 'h' };
+enum { OPT_KIND = 'k', OPT_ALL = 'a', OPT_HELP = 'h', OPT_WIDE = 'y' };
 static const struct option long_options[] = {
 	{"json", no_argument, NULL, 'j'},
 	{"socket", required_argument, NULL, 's'},
@@ -89,6 +90,8 @@ static const struct option long_options[] = {
 	{"log", no_argument, NULL, 'G'},
 	{"no-lanes", no_argument, NULL, 'L'},
 	{"write", required_argument, NULL, 'w'},
+	{"wide", no_argument, NULL, OPT_WIDE},
+	{"bytes", no_argument, NULL, 'b'},
 	{"leg", required_argument, NULL, 'l'},
 	{"dir", required_argument, NULL, 'D'},
 	{"peer", required_argument, NULL, 'p'},
@@ -105,7 +108,9 @@ static const struct option long_options[] = {
 static void
 usage(FILE *f)
 {
-	fputs("usage: relayctl [-s NAME-OR-PATH] [--json] COMMAND | --version | --help\n", f);
+	fputs("usage: relayctl [-s NAME-OR-PATH] [--json] [-w] [--bytes] COMMAND | --version | "
+	      "--help\n",
+	      f);
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		int n = fprintf(f, "  %s%s%s", commands[i].name, *commands[i].args ? " " : "",
 				commands[i].args);
@@ -115,6 +120,9 @@ usage(FILE *f)
 	fputs("-s   eal.file_prefix of the relay, or the path of its socket; may be left out if "
 	      "one\n"
 	      "     relay runs on this machine\n"
+	      "-w   tables with all columns; else a terminal gets those that fit, the most "
+	      "important\n"
+	      "--bytes  bytes and rates in tables with all digits, not as 12.3M\n"
 	      "exit status: 0 done, 1 the relay refused, 2 usage, 3 no relay there, 4 no "
 	      "permission\n",
 	      f);
@@ -232,6 +240,12 @@ take_relayctl_option(int opt, struct options *o, const char **socket)
 	case 'G':
 		o->log = true;
 		return true;
+	case OPT_WIDE:
+		o->wide = true;
+		return true;
+	case 'b':
+		o->full = true;
+		return true;
 	default:
 		return take_relayctl_text(opt, o);
 	}
@@ -259,16 +273,15 @@ check_words(const struct command *cmd, const struct options *o)
 			o->kind);
 }
 
-int
-main(int argc, char **argv)
+/* Options of argv up to its end, or with "+" first in letters up to the first word that is none;
+ * optind is behind them.  The exit status, or -1: go on. */
+static int
+take_relayctl_options(int argc, char **argv, const char *letters, struct options *o,
+		      const char **socket)
 {
-	struct options o = {.interval = 1};
-	struct sigaction sa = {.sa_handler = on_relayctl_signal};
-	const char *socket = NULL;
-	char seen[64] = "";
-	struct ctl c;
 	int opt;
-	while ((opt = getopt_long(argc, argv, "s:d:n:w:h", long_options, NULL)) != -1) {
+	optind = 0; /* from the beginning */
+	while ((opt = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		if (opt == OPT_HELP) {
 			usage(stdout);
 			return CTL_OK;
@@ -277,36 +290,70 @@ main(int argc, char **argv)
 			puts("relayctl " BASE_VERSION);
 			return CTL_OK;
 		}
-		if (!take_relayctl_option(opt, &o, &socket)) {
+		if (opt == 'w' && !optarg) /* of a capture it has a file */
+			opt = OPT_WIDE;
+		if (!take_relayctl_option(opt, o, socket)) {
 			usage(stderr);
 			return CTL_USAGE;
 		}
-		size_t at = strlen(seen);
-		if (opt != 's' && opt != 'j' && at + 1 < sizeof seen)
-			seen[at] = (char)opt;
+		size_t at = strlen(o->seen);
+		if (opt != 's' && opt != 'j' && at + 1 < sizeof o->seen)
+			o->seen[at] = (char)opt;
 	}
+	return -1;
+}
+
+static const struct command *
+take_command(int argc, char **argv, struct options *o, const char **socket, int *status)
+{
+	*status = take_relayctl_options(argc, argv, "+s:d:n:wh", o, socket);
+	if (*status >= 0)
+		return NULL;
 	const struct command *cmd = optind < argc ? find_command(argv[optind]) : NULL;
-	if (!cmd && optind < argc) {
+	*status = CTL_USAGE;
+	if (!cmd && optind < argc)
 		unknown_command(argv[optind]);
-		return CTL_USAGE;
-	}
-	if (!cmd) {
+	else if (!cmd)
 		usage(stderr);
-		return CTL_USAGE;
-	}
-	o.nargs = argc - optind - 1;
-	o.arg = argv + optind + 1;
-	if (o.nargs < cmd->min_args || o.nargs > cmd->max_args ||
-	    strspn(seen, cmd->options) != strlen(seen)) {
-		fprintf(stderr, "usage: relayctl [-s NAME-OR-PATH] [--json] %s %s\n", cmd->name,
+	if (!cmd)
+		return NULL;
+	argc -= optind;
+	argv += optind;
+	argv[0] = program_invocation_name; /* getopt's complaints begin with it */
+	*status = take_relayctl_options(
+		argc, argv, cmd->run == cmd_capture ? "s:d:n:w:h" : "s:d:n:wh", o, socket);
+	if (*status >= 0)
+		return NULL;
+	o->nargs = argc - optind;
+	o->arg = argv + optind;
+	if (o->nargs < cmd->min_args || o->nargs > cmd->max_args ||
+	    strspn(o->seen, cmd->options) != strlen(o->seen)) {
+		fprintf(stderr, "usage: relayctl [-s NAME-OR-PATH] [--json]%s %s %s\n",
+			strchr(cmd->options, OPT_WIDE) ? " [-w] [--bytes]" : "", cmd->name,
 			cmd->args);
-		return CTL_USAGE;
+		*status = CTL_USAGE;
+		return NULL;
 	}
+	return cmd;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = {.interval = 1};
+	struct sigaction sa = {.sa_handler = on_relayctl_signal};
+	const char *socket = NULL;
+	struct ctl c;
+	int status;
+	setlocale(LC_CTYPE, ""); /* what is no ASCII takes the place that it takes there */
+	const struct command *cmd = take_command(argc, argv, &o, &socket, &status);
+	if (!cmd)
+		return status;
 	check_words(cmd, &o);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	ask_open(&c, socket);
-	int status = cmd->run(&c, &o);
+	status = cmd->run(&c, &o);
 	ctl_close(&c);
 	if (fflush(stdout) || ferror(stdout))
 		return CTL_REFUSED;

@@ -7,16 +7,24 @@
 #include <string.h>
 
 static void
-show_ports(json_t *rows)
+show_ports(json_t *rows, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"leg", NULL},	     {"driver", NULL},	     {"node", NULL},
-		{"link_up", "link"}, {"speed_mbps", NULL},   {"mtu", NULL},
-		{"rx_missed", NULL}, {"rx_nombuf", NULL},    {"rx_errors", NULL},
-		{"tx_errors", NULL}, {"link_changes", NULL}, {"mac", NULL},
-		{NULL, NULL},
+		{"leg", .goes = 0},
+		{"driver", .goes = 5},
+		{"node", .goes = 2},
+		{"link_up", "link", .goes = 0},
+		{"speed_mbps", "speed Mbit/s", .goes = 4},
+		{"mtu", "mtu B", .goes = 6},
+		{"rx_missed", .goes = 8},
+		{"rx_nombuf", .goes = 7},
+		{"rx_errors", .goes = 7},
+		{"tx_errors", .goes = 7},
+		{"link_changes", .goes = 3},
+		{"mac", .goes = 1},
+		{.key = NULL},
 	};
-	print_table(rows, columns);
+	print_table(rows, columns, o);
 }
 
 int
@@ -30,7 +38,7 @@ cmd_ports(struct ctl *c, const struct options *o)
 		json_decref(v);
 		return CTL_OK;
 	}
-	show_ports(rows);
+	show_ports(rows, o);
 	json_array_foreach(rows, i, row)
 	{
 		printf("\n%s, as its driver counts\n",
@@ -53,14 +61,23 @@ int
 cmd_status(struct ctl *c, const struct options *o)
 {
 	static const struct column workers[] = {
-		{"worker", NULL},  {"lcore", NULL},    {"busy_pct", "busy %"}, {"uptime_us", NULL},
-		{"busy_us", NULL}, {"slept_us", NULL}, {"rx_frames", NULL},    {"tx_frames", NULL},
-		{"steered", NULL}, {"segments", NULL}, {"custody", NULL},      {"paths", NULL},
-		{NULL, NULL},
+		{"worker", .goes = 0},
+		{"lcore", .goes = 3},
+		{"busy_pct", "busy %", .goes = 0},
+		{"uptime_us", "uptime s", .goes = 2, .scale = 1e-6},
+		{"busy_us", "busy s", .goes = 1, .scale = 1e-6},
+		{"slept_us", "slept s", .goes = 1, .scale = 1e-6},
+		{"rx_frames", .goes = 6},
+		{"tx_frames", .goes = 6},
+		{"steered", .goes = 4},
+		{"segments", .goes = 8},
+		{"custody", .goes = 7},
+		{"paths", .goes = 5},
+		{.key = NULL},
 	};
 	static const struct column relays[] = {
-		{"relay", NULL},   {"private", NULL}, {"state", NULL},
-		{"version", NULL}, {NULL, NULL},
+		{"relay", .goes = 0},	{"private", .goes = 1}, {"state", .goes = 0},
+		{"version", .goes = 2}, {.key = NULL},
 	};
 	json_t *v = ask(c, "status", check_param(o)), *rows = json_object_get(v, "workers"), *row;
 	size_t i;
@@ -78,12 +95,12 @@ cmd_status(struct ctl *c, const struct options *o)
 	print_pairs(v);
 	putchar('\n');
 	if (json_object_get(v, "cluster_relays")) { /* older ones do not tell */
-		print_table(json_object_get(v, "cluster_relays"), relays);
+		print_table(json_object_get(v, "cluster_relays"), relays, o);
 		putchar('\n');
 	}
-	print_table(rows, workers);
+	print_table(rows, workers, o);
 	putchar('\n');
-	show_ports(json_object_get(v, "ports"));
+	show_ports(json_object_get(v, "ports"), o);
 	json_decref(v);
 	return CTL_OK;
 }
@@ -94,7 +111,7 @@ show_rows(json_t *rows, const struct options *o, const char *what, const struct 
 	if (o->json)
 		print_json(rows);
 	else if (json_array_size(rows))
-		print_table(rows, columns);
+		print_table(rows, columns, o);
 	else
 		printf("no %s\n", what);
 	json_decref(rows);
@@ -105,11 +122,21 @@ int
 cmd_jobs(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"job", NULL},	      {"client", NULL},	     {"clients", NULL},
-		{"processes", NULL},  {"local", NULL},	     {"local_up", NULL},
-		{"local_left", NULL}, {"trunks", NULL},	     {"trunks_up", NULL},
-		{"gateways", NULL},   {"rx_segments", NULL}, {"rx_bytes", NULL},
-		{"age_ms", NULL},     {"label_base", NULL},  {NULL, NULL},
+		{"job", .goes = 0},
+		{"client", .goes = 3},
+		{"clients", .goes = 3},
+		{"processes", .goes = 8},
+		{"local", .goes = 7},
+		{"local_up", .goes = 0},
+		{"local_left", .goes = 4},
+		{"trunks", .goes = 6},
+		{"trunks_up", .goes = 0},
+		{"gateways", .goes = 1},
+		{"rx_segments", .goes = 2},
+		{"rx_bytes", "rx B", .goes = 5, .si = true},
+		{"age_ms", "age s", .goes = 5, .scale = 1e-3},
+		{"label_base", .goes = 3},
+		{.key = NULL},
 	};
 	return show_rows(ask_rows(c, "jobs", NULL), o, "jobs", columns);
 }
@@ -132,30 +159,30 @@ int
 cmd_paths(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"path", NULL},
-		{"kind", NULL},
-		{"peer", NULL},
-		{"state", NULL},
-		{"sealed", NULL},
-		{"cc", NULL},
-		{"mtu", NULL},
-		{"job", NULL},
-		{"rank", NULL},
-		{"rtt_us", NULL},
-		{"rtt_min_us", "min_us"},
-		{"cwnd", NULL},
-		{"in_flight", NULL},
-		{"queued", NULL},
-		{"rate_bps", NULL},
-		{"tx_segments", NULL},
-		{"retransmits", NULL},
-		{"loss_pct", "loss %"},
-		{"rx_segments", NULL},
-		{"held", NULL},
-		{"dropped", NULL},
-		{"tx_ce", NULL},
-		{"moves", NULL},
-		{NULL, NULL},
+		{"path", .goes = 0},
+		{"kind", .goes = 11},
+		{"peer", .goes = 0},
+		{"state", .goes = 0},
+		{"sealed", .goes = 3},
+		{"cc", .goes = 4},
+		{"mtu", "mtu B", .goes = 2},
+		{"job", .goes = 8},
+		{"rank", .goes = 8},
+		{"rtt_us", "rtt us", .goes = 10},
+		{"rtt_min_us", "min us", .goes = 5},
+		{"cwnd", .goes = 6},
+		{"in_flight", .goes = 6},
+		{"queued", .goes = 7},
+		{"rate_bps", "pace bit/s", .goes = 2, .si = true},
+		{"tx_segments", .goes = 9},
+		{"retransmits", .goes = 5},
+		{"loss_pct", "loss %", .goes = 10},
+		{"rx_segments", .goes = 9},
+		{"held", .goes = 4},
+		{"dropped", .goes = 7},
+		{"tx_ce", .goes = 1},
+		{"moves", .goes = 1},
+		{.key = NULL},
 	};
 	json_t *params = o->kind ? json_pack("{s:s}", "kind", o->kind) : NULL;
 	json_t *rows = ask_rows(c, "paths", params);
@@ -169,10 +196,14 @@ int
 cmd_doors(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"worker", NULL},   {"own", NULL},	  {"imports", NULL}, {"exports", NULL},
-		{"going", NULL},    {"free", NULL},	  {"holds", NULL},   {"processes", NULL},
-		{"clusters", NULL}, {"registered", NULL}, {"gone", NULL},    {"imported", NULL},
-		{"dropped", NULL},  {"asks", NULL},	  {"granted", NULL}, {NULL, NULL},
+		{"worker", .goes = 0},	 {"own", .goes = 0},
+		{"imports", .goes = 0},	 {"exports", .goes = 0},
+		{"going", .goes = 6},	 {"free", .goes = 7},
+		{"holds", .goes = 5},	 {"processes", .goes = 4},
+		{"clusters", .goes = 4}, {"registered", .goes = 1},
+		{"gone", .goes = 1},	 {"imported", .goes = 1},
+		{"dropped", .goes = 3},	 {"asks", .goes = 2},
+		{"granted", .goes = 2},	 {.key = NULL},
 	};
 	return show_rows(ask_rows(c, "doors", NULL), o, "workers", columns);
 }
@@ -181,11 +212,21 @@ int
 cmd_lights(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"slot", NULL},		{"state", NULL},     {"address", NULL},
-		{"ingress", NULL},	{"egress", NULL},    {"peer", NULL},
-		{"peer_address", NULL}, {"path", NULL},	     {"opened_us", NULL},
-		{"drained_us", NULL},	{"tx_frames", NULL}, {"rx_frames", NULL},
-		{"tx_bytes", NULL},	{"rx_bytes", NULL},  {NULL, NULL},
+		{"slot", .goes = 0},
+		{"state", .goes = 0},
+		{"address", .goes = 4},
+		{"ingress", .goes = 2},
+		{"egress", .goes = 2},
+		{"peer", .goes = 7},
+		{"peer_address", .goes = 4},
+		{"path", .goes = 1},
+		{"opened_us", "opened us", .goes = 3},
+		{"drained_us", "drained us", .goes = 3},
+		{"tx_frames", .goes = 5},
+		{"rx_frames", .goes = 5},
+		{"tx_bytes", "tx B", .goes = 6, .si = true},
+		{"rx_bytes", "rx B", .goes = 6, .si = true},
+		{.key = NULL},
 	};
 	json_t *v = ask(c, "lights", NULL);
 	if (o->json) {
@@ -207,10 +248,17 @@ int
 cmd_gateway(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
-		{"channel", NULL},    {"label_base", NULL},   {"state", NULL},
-		{"local", NULL},      {"remote", NULL},	      {"rx_packets", NULL},
-		{"tx_packets", NULL}, {"queued_bytes", NULL}, {"held_bytes", NULL},
-		{"paused", NULL},     {NULL, NULL},
+		{"channel", .goes = 0},
+		{"label_base", .goes = 1},
+		{"state", .goes = 0},
+		{"local", .goes = 4},
+		{"remote", .goes = 0},
+		{"rx_packets", .goes = 5},
+		{"tx_packets", .goes = 5},
+		{"queued_bytes", "queued B", .goes = 3, .si = true},
+		{"held_bytes", "held B", .goes = 3, .si = true},
+		{"paused", .goes = 2},
+		{.key = NULL},
 	};
 	json_t *v = ask(c, "gateway", check_param(o)), *rows = ask_rows(c, "channels", NULL);
 	if (o->json) {
@@ -220,7 +268,7 @@ cmd_gateway(struct ctl *c, const struct options *o)
 		print_pairs(v);
 		if (json_array_size(rows)) {
 			putchar('\n');
-			print_table(rows, columns);
+			print_table(rows, columns, o);
 		}
 	}
 	json_decref(rows);
@@ -298,13 +346,15 @@ sort_drops(json_t *v)
 int
 cmd_drops(struct ctl *c, const struct options *o)
 {
-	static const struct column plain[] = {
-		{"name", NULL}, {"count", NULL}, {"help", "meaning"}, {NULL, NULL}};
-	static const struct column rated[] = {{"name", NULL},
-					      {"count", NULL},
-					      {"per_s", "per second"},
-					      {"help", "meaning"},
-					      {NULL, NULL}};
+	static const struct column plain[] = {{"name", .goes = 0},
+					      {"count", .goes = 0},
+					      {"help", "meaning", .goes = 1, .prose = true},
+					      {.key = NULL}};
+	static const struct column rated[] = {{"name", .goes = 0},
+					      {"count", .goes = 0},
+					      {"per_s", "per second", .goes = 0},
+					      {"help", "meaning", .goes = 1, .prose = true},
+					      {.key = NULL}};
 	json_t *v = ask(c, "drops", json_pack("{s:b}", "all", (int)o->all));
 	if (o->given_d) {
 		json_t *before = v;
@@ -320,7 +370,7 @@ cmd_drops(struct ctl *c, const struct options *o)
 		print_json(by_name);
 		json_decref(by_name);
 	} else if (json_array_size(rows)) {
-		print_table(rows, o->given_d ? rated : plain);
+		print_table(rows, o->given_d ? rated : plain, o);
 	} else {
 		printf("no drops\n");
 	}
@@ -333,8 +383,10 @@ cmd_drops(struct ctl *c, const struct options *o)
 int
 cmd_methods(struct ctl *c, const struct options *o)
 {
-	static const struct column columns[] = {
-		{"name", NULL}, {"with", "parameters"}, {"help", "meaning"}, {NULL, NULL}};
+	static const struct column columns[] = {{"name", .goes = 0},
+						{"with", "parameters", .goes = 1},
+						{"help", "meaning", .goes = 2, .prose = true},
+						{.key = NULL}};
 	json_t *rows = ask(c, "methods", NULL), *row, *p;
 	size_t i, k;
 	json_array_foreach(rows, i, row)
