@@ -28,6 +28,7 @@
 #include "child.h"
 #include "impi/auth.h"
 #include "impi/switches.h"
+#include "lmpi/knobs.h"
 #include "impi/wire.h"
 #include "place.h"
 
@@ -387,6 +388,21 @@ refuse_in_step(int argc, char **argv)
 			getenv("SLURM_JOB_ID") ? getenv("SLURM_JOB_ID") : "?", step);
 }
 
+/* While rank 0 waits for the other clusters, ranks of other nodes are in a fence, which Slurm ends
+ * after PMIxTimeout of mpi.conf, 300 s: the waiting site would die of it.  The user may know
+ * better. */
+#define FENCE_MORE_S 60
+static void
+lengthen_fence(void)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%llu",
+		 (unsigned long long)lmpi_knob_number(LMPI_KNOB_JOIN_TIMEOUT) + FENCE_MORE_S);
+	if (setenv("SLURM_PMIX_TIMEOUT", text, 0) != 0)
+		fail_impirun("setenv SLURM_PMIX_TIMEOUT: %s", strerror(errno));
+}
+
 static _Noreturn void
 be_client(int argc, char **argv, bool dry_run)
 {
@@ -451,6 +467,7 @@ be_client(int argc, char **argv, bool dry_run)
 	if (launcher == SRUN) {
 		refuse_in_step(argc - i, argv + i);
 		add_for_srun(&c, argc - i, argv + i);
+		lengthen_fence();
 	} else {
 		for (; i < argc; i++)
 			add_impirun(&c, argv[i]);

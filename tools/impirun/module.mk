@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-$(call prog,impirun,$(wildcard tools/impirun/*.c) tools/launch/place.c,impi base,libbsd-overlay)
+$(call prog,impirun,$(wildcard tools/impirun/*.c) tools/launch/place.c,impi lmpiknobs base,libbsd-overlay)
