@@ -116,7 +116,7 @@ install: all install-man install-docs $(INSTALL_TARGETS)
 ## install-mpi   of these the MPI library, its wrappers, launchers and pages alone: for compute nodes
 .PHONY: install-mpi
 MPI_PROGS := $(addprefix $(B)/bin/,mpirun impirun mpitrace mpitune)
-install-mpi: $(MPI_PROGS) install-libmpi install-fortran install-wrappers install-trace install-mpirun install-mpi-info
+install-mpi: $(MPI_PROGS) install-libmpi install-fortran install-wrappers install-trace install-mpirun install-mpi-info install-slurm
 	@install -m 755 $(MPI_PROGS) $(DESTDIR)$(PREFIX)/bin/
 	@install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	@install -m 644 doc/man/{mpicc,mpirun,impirun,mpi_info,mpitrace,mpitune}.1 $(DESTDIR)$(PREFIX)/share/man/man1/

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A real Slurm of one node, in a network namespace of its own: two sites as two steps of one
-# allocation, by impirun and by mpirun, and what goes wrong with srun by hand.
+# A real Slurm of two nodes on this machine, in a network namespace of its own: two sites as two steps of one
+# allocation, by impirun and by mpirun, and what goes wrong with srun by hand; two sites as two batch
+# jobs of which one is queued longer, by the script that is installed and the lines of its page.
 # timeout: 240
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -44,7 +45,7 @@ if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
 else
 	echo CgroupPlugin=cgroup/v1
 fi >"$W/cgroup.conf"
-mkdir -p "$W/state" "$W/spool" "$W/run"
+mkdir -p "$W/state" "$W"/spool/n{1,2} "$W"/{run,pmix,pmix2}
 host=$(hostname -s)
 (umask 077; head -c 1024 /dev/urandom >"$W/munge.key"; printf '%s\n' "$(od -An -tu4 -N4 /dev/urandom | tr -d ' ')" >"$W/key")
 cat >"$W/slurm.conf" <<CONF
@@ -65,28 +66,33 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 SlurmdParameters=config_overrides
 StateSaveLocation=$W/state
-SlurmdSpoolDir=$W/spool
+SlurmdSpoolDir=$W/spool/%n
 SlurmctldPidFile=$W/run/slurmctld.pid
-SlurmdPidFile=$W/run/slurmd.pid
+SlurmdPidFile=$W/run/slurmd.%n.pid
 SlurmctldLogFile=$W/slurmctld.log
-SlurmdLogFile=$W/slurmd.log
-NodeName=$host NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes=$host Default=YES State=UP
+SlurmdLogFile=$W/slurmd.%n.log
+NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17001 CPUs=8 State=UNKNOWN
+NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17002 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes=n1,n2 Default=YES State=UP
 CONF
+# By itself Slurm lets ranks wait for each other for 300 s; shorter than a job here waits for another.
+echo PMIxTimeout=3 >"$W/mpi.conf"
 # Folders of steps are called by numbers, which begin anew here: not in /tmp, where others have theirs.
-export SLURM_CONF=$W/slurm.conf PMIX_MCA_gds=hash SLURM_PMIX_TMPDIR=$W/run
+export SLURM_CONF=$W/slurm.conf PMIX_MCA_gds=hash SLURM_PMIX_TMPDIR=$W/pmix
 daemon munged munged --force --foreground --key-file="$W/munge.key" --socket="$W/run/munge.socket" --pid-file="$W/run/munge.pid" \
 	--log-file="$W/munge.log" --seed-file="$W/munge.seed"
 daemon slurmctld slurmctld -D
-daemon slurmd slurmd -D -N "$host"
-idle() { timeout 5 nsenter --net=/run/netns/$NS sinfo -h -o %T 2>/dev/null | grep -q '^idle'; }
+# Both have folders of one name for a step's PMIx, each its own.
+daemon n1 slurmd -D -N n1
+daemon n2 unshare --mount bash -c 'mount --bind "$0/pmix2" "$0/pmix" && exec slurmd -D -N n2' "$W"
+idle() { timeout 5 nsenter --net=/run/netns/$NS sinfo -h -o '%T %D' 2>/dev/null | grep -q '^idle 2'; }
 for ((i = 0; i < 100; i++)); do
 	idle && break
 	# One that is gone comes no more.
 	for p in "${pids[@]}"; do kill -0 "$p" 2>/dev/null || break 2; done
 	sleep 0.2
 done
-verdict "one node of Slurm is idle" "$(idle || tail -1 "$W/slurmctld.log" "$W/slurmd.log" "$W/munged.out" | paste -sd' ')" slurmctld slurmd
+verdict "two nodes of Slurm are idle" "$(idle || tail -1 "$W/slurmctld.log" "$W"/slurmd.*.log "$W/munged.out" | paste -sd' ')" slurmctld slurmd
 [ "$rc" -eq 0 ] || exit 1
 
 # Two processes of a site abort, or exchange bytes.
@@ -144,4 +150,89 @@ allocated "srun --mpi=pmix -n 4 $B/test/mpi/p2p"
 verdict "srun --mpi=pmix" "$([ $S -eq 0 ] || echo "status $S: ${OUT:0:400}")"
 allocated "srun -n 1 $B/bin/impirun -client 0 $server --launcher srun -n 2 true"
 verdict "impirun inside a step is refused" "$(has 'job step [0-9]+\.[0-9]+ already.*--overlap')"
+
+# ---- two batch jobs, by the page
+cat >"$W/app.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int
+main(int argc, char **argv)
+{
+	int rank, sum;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	printf("rank %d: the sum of the ranks is %d\n", rank, sum);
+	fflush(stdout);
+	for (int i = 0; argc > 1 && i < 600; i++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		usleep(100000);
+	}
+	return MPI_Finalize();
+}
+C
+mkdir "$W/user"
+"$B/bin/mpicc" -o "$W/user/app" "$W/app.c" || fail "mpicc"
+cp conf/slurm/site.sbatch "$W/user/"
+cp "$W/key" "$W/user/impi-key"
+server=192.0.2.1:7811
+daemon keyed env -u IMPI_AUTH_NONE IMPI_AUTH_KEY="$(<"$W/key")" "$B/bin/impi-server" -server 2 -port 7811 -host 192.0.2.1 --persist -v
+unset IMPI_AUTH_NONE LIBMPI_JOIN_TIMEOUT_S
+# page PATTERN MORE: the line of the page after the first that has PATTERN; a rank on each node, the
+# server for a relay.
+page()
+{
+	awk -v after="$1" '!found { found = index($0, after); next } /^ +[A-Z_0-9= ]*sbatch / { print; exit }' doc/howto/slurm.md |
+		sed "s/--ntasks=4/--ntasks=2 --nodes=2 --parsable $2/; s/10.0.0.254:7811/$server/"
+}
+user() { (cd "$W/user" && HOME=$W/user PATH=$B/bin:$PATH inside timeout 60 "$@"); }
+begin() { user bash -c "$(page "$1" "${2:-}") ${3:-}" 2>>"$W/sbatch.out"; } # PATTERN OPTIONS ARGUMENT
+state() { user scontrol show job "$1" 2>/dev/null | grep -oE '(JobState|ExitCode)=[^ ]+' | paste -sd' '; }
+until_line() { # FILE PATTERN SECONDS
+	local i
+	for ((i = 0; i < $3 * 10; i++)); do grep -qs "$2" "$1" && return; sleep 0.1; done
+	return 1
+}
+ended() { # JOB: its state, when it has one to stay
+	local i
+	for ((i = 0; i < 600; i++)); do
+		state "$1" | grep -qE '=(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)' && break
+		sleep 0.1
+	done
+	state "$1"
+}
+second=$(begin 'and at site b' --hold)
+first=$(begin 'At site a')
+why=
+until_line "$W/keyed.out" 'joined, 1 of 2' 30 || why+="the first does not come: $(state "$first"); "
+sleep 6 # more than PMIxTimeout
+user scontrol release "$second"
+for j in "$first" "$second"; do
+	s=$(ended "$j")
+	[ "$s" = "JobState=COMPLETED ExitCode=0:0" ] || why+="job $j: $s; "
+	n=$(grep -c 'the sum of the ranks is 6$' "$W/user/two-sites-$j.out")
+	[ "$n" = 2 ] || why+="job $j: $n of 2 lines; "
+done
+[ -z "$why" ] || why+=$(tail -n 8 "$W/sbatch.out" "$W"/user/*.out)
+verdict "two batch jobs, the second held back while the first waits" "$why"
+
+# One that gives up, and one that ends as the other site is cancelled.
+job=$(WAIT_S=2 begin 'At site a')
+s=$(ended "$job")
+why=
+[ "$s" = "JobState=FAILED ExitCode=1:0" ] || why+="job $job: $s; "
+grep -q 'nothing more came within LIBMPI_JOIN_TIMEOUT_S' "$W/user/two-sites-$job.out" || why+="it does not say why; "
+[ -z "$why" ] || why+=$(tail -n 8 "$W/user/two-sites-$job.out")
+verdict "a site that waited in vain gives its nodes back" "$why"
+
+first=$(begin 'At site a' '' long) second=$(begin 'and at site b' '' long)
+why=
+until_line "$W/user/two-sites-$first.out" 'the sum of the ranks' 30 || why+="it does not begin; "
+user scancel "$second"
+s=$(ended "$first")
+[[ $s == "JobState=FAILED ExitCode="* ]] || why+="job $first: $s; "
+grep -qE 'client 1|rank [23]' "$W/user/two-sites-$first.out" || why+="it does not say why; "
+[ -z "$why" ] || why+=$(tail -n 8 "$W/user/two-sites-$first.out")
+verdict "scancel at one site ends the other" "$why"
 exit $rc
