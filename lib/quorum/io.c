@@ -158,6 +158,16 @@ write_records(struct quorum *q, bool made)
 	return check_written(q, q->ops.write(q->user, q->out.p, q->out.len));
 }
 
+/* The end of a callback that writes.  Never a failure: libraft 0.22 frees the entries of the
+ * message that led here twice then, and ends the process.  While the disk is down nothing is sent,
+ * no write succeeds and nobody leads here, so no one learns what libraft goes on with. */
+static int
+end_write(const struct quorum *q, int rv)
+{
+	BASE_ASSERT(rv == 0 || q->down);
+	return 0;
+}
+
 static int
 io_set_term(struct raft_io *io, raft_term term)
 {
@@ -166,7 +176,7 @@ io_set_term(struct raft_io *io, raft_term term)
 	q->image.term = term;
 	q->image.vote = 0;
 	q->out.len = 0;
-	return write_records(q, quorum_record_number(&q->out, false, term));
+	return end_write(q, write_records(q, quorum_record_number(&q->out, false, term)));
 }
 
 static int
@@ -176,7 +186,7 @@ io_set_vote(struct raft_io *io, raft_id id)
 
 	q->image.vote = id;
 	q->out.len = 0;
-	return write_records(q, quorum_record_number(&q->out, true, id));
+	return end_write(q, write_records(q, quorum_record_number(&q->out, true, id)));
 }
 
 static int
@@ -217,7 +227,7 @@ io_truncate(struct raft_io *io, raft_index index)
 		return 0;
 	quorum_image_truncate(&q->image, index);
 	q->out.len = 0;
-	return write_records(q, quorum_record_truncate(&q->out, index));
+	return end_write(q, write_records(q, quorum_record_truncate(&q->out, index)));
 }
 
 static int
@@ -346,6 +356,20 @@ io_recover(struct raft_io *io, const struct raft_configuration *conf)
 
 /* --- network, time, start, end --------------------------------------------- */
 
+/* libraft 0.22 asks for the snapshot and sends it later.  If there is a later one by then it takes
+ * that one's index, and leaves the term of the one before: whoever gets it has a log of which
+ * libraft says that it cannot be.  What was asked for last is what the image has. */
+static struct raft_message
+with_term_of_snapshot(const struct quorum *q, const struct raft_message *m)
+{
+	struct raft_message sent = *m;
+
+	if (m->type == RAFT_IO_INSTALL_SNAPSHOT &&
+	    m->install_snapshot.last_index == q->image.snap_index)
+		sent.install_snapshot.last_term = q->image.snap_term;
+	return sent;
+}
+
 static int
 io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message *m,
 	raft_io_send_cb cb)
@@ -354,9 +378,10 @@ io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message 
 	uint32_t to = (uint32_t)(m->server_id - 1);
 
 	BASE_ASSERT(to < q->conf.voters);
+	struct raft_message sent = with_term_of_snapshot(q, m);
 	struct quorum_stamps s = {q->now_ns, q->heard[to]};
 	q->out.len = 0;
-	size_t len = quorum_frame_write(&q->out, m, &s);
+	size_t len = quorum_frame_write(&q->out, &sent, &s);
 	if (len && !q->down) {
 		q->count.sent++;
 		q->ops.send(q->user, to, q->out.p, len);
