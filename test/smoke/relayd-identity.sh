@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Sites with identities, with a pre-shared key beside them and without one: jobs between them, the channel
-# between relays of a site, of which one with another identity is none; a relay whose key is no longer on
-# the other's list is refused and counted.
+# between relays of a site, of which one with another identity is none; the identity of a site replaced under
+# a job, by the steps of doc/howto/keys.md; a relay whose key is no longer on the other's list is refused and
+# counted.
 # ipv6: yes
 # timeout: 200
 set -u
@@ -54,6 +55,30 @@ verdict "a job between two sites with identities" "$WHY"
 WHY=
 testbed_wait 20 "the channel of afe1" channel afe1 || WHY="$(tail -3 "$(log afe1)")"
 verdict "relays of a site have a channel" "$WHY"
+
+# Site a gets another identity while a job runs.
+ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; }
+reload() { # FRONTEND...
+	local fe
+	for fe in "$@"; do
+		ctl "$fe" reload | grep -q '^the files of keys have others' || WHY+="$fe has no other keys; "
+	done
+}
+put() { cat >"$TB_DIR/conf/$1.new" && chmod 0600 "$TB_DIR/conf/$1.new" && mv "$TB_DIR/conf/$1.new" "$TB_DIR/conf/$1"; }
+running() { ctl bfe0 jobs --json | grep -q '"local_up": 1\b'; }
+WHY=
+testbed_job "$B" job "$B/examples/pingpong" --budget-ms 3000
+testbed_wait 20 "the job" running || WHY="the job does not begin; "
+new=$("$B/bin/relayd" --make-identity "$TB_DIR/conf/identity-a.new")
+sed "h; s/^site-a [0-9a-f]*/site-a2 $new/; x; G" "$TB_DIR/conf/peers-b" | put peers-b
+reload bfe0
+mv "$TB_DIR/conf/identity-a.new" "$TB_DIR/conf/identity-a"
+reload afe0 afe1
+grep '^site-a2 ' "$TB_DIR/conf/peers-b" | put peers-b
+reload bfe0
+why=$WHY
+ended
+verdict "another identity of a site, under a job" "$why$WHY"
 
 # The pre-shared key of all sites, and another identity: no sibling.
 "$B/bin/relayd" --make-identity "$TB_DIR/conf/identity-c" >"$TB_DIR/public-c"
