@@ -414,7 +414,21 @@ cat >"$WORK/hello.cc" <<-'C'
 		return MPI_Finalize();
 	}
 C
+cat >"$WORK/hello.c" <<-'C'
+	#include <mpi.h>
+	#include <stdio.h>
+	int main(int argc, char **argv) {
+		int rank;
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		printf("c %d\n", rank);
+		return MPI_Finalize();
+	}
+C
+# block LANGUAGE: that one of the page.
+block() { awk -v from="\`\`\`$1" '$0 == from { on = 1; next } /^```$/ { on = 0 } on' doc/howto/languages.md; }
 if [[ $B != *clang* && $B != *san* ]]; then
+	block sh >"$WORK/lines.sh" && block cmake >"$WORK/CMakeLists.txt" || fail "the page"
 	cd "$WORK" || exit 1
 	"$WORK/p/bin/mpif90" -o f hello.f90 >out 2>&1 && "$WORK/p/bin/mpic++" -o c hello.cc >>out 2>&1 || fail "wrappers"
 	"$WORK/p/bin/mpiexec" -n 2 ./f : -n 1 ./f >out 2>&1 || fail "installed mpiexec"
@@ -424,17 +438,22 @@ if [[ $B != *clang* && $B != *san* ]]; then
 		fail "wrappers with -lmpi"
 	readelf -d f c | grep -q 'libmpi\.so' && fail "-lmpi took another MPI's library"
 	export PKG_CONFIG_PATH=$WORK/p/lib/pkgconfig
-	# shellcheck disable=SC2046
-	gfortran -o f08 $(pkg-config --cflags mpifort) hello08.f90 $(pkg-config --libs mpifort) >out 2>&1 || fail "mpifort.pc"
-	"$WORK/p/bin/mpirun" -n 2 ./f08 >out 2>&1 && says "fortran 2008 1"
+	bash -eu lines.sh >out 2>&1 || fail "pkg-config"
+	"$WORK/p/bin/mpirun" -n 2 ./hello08 >out 2>&1 && says "fortran 2008 1"
+	"$WORK/p/bin/mpirun" -n 2 ./hello >out 2>&1 && says "c 1"
 	"$WORK/p/bin/mpirun" -n 2 ./c >out 2>&1 && says "c++ 1"
 	if command -v cmake >/dev/null; then
-		printf 'cmake_minimum_required(VERSION 3.20)\nproject(x C CXX Fortran)\nfind_package(MPI REQUIRED)\nadd_executable(cc hello.cc)\ntarget_link_libraries(cc MPI::MPI_CXX)\nif(NOT MPI_Fortran_HAVE_F08_MODULE)\nmessage(FATAL_ERROR "no mpi_f08")\nendif()\nadd_executable(ff hello.f90)\ntarget_link_libraries(ff MPI::MPI_Fortran)\nfile(WRITE exec ${MPIEXEC_EXECUTABLE})\n' >CMakeLists.txt
+		cat >>CMakeLists.txt <<-'C'
+			if(NOT MPI_Fortran_HAVE_F08_MODULE)
+				message(FATAL_ERROR "no mpi_f08")
+			endif()
+			file(WRITE exec ${MPIEXEC_EXECUTABLE})
+		C
 		PATH=$WORK/p/bin:$PATH cmake -S . -B cm >out 2>&1 && make -C cm >>out 2>&1 || fail "CMake's FindMPI"
 		[ "$(cat exec)" = "$WORK/p/bin/mpiexec" ] || fail "FindMPI found $(cat exec)"
-		"$(cat exec)" -n 2 cm/ff >out 2>&1 && says "fortran 1 of 2"
-		pass "FindMPI of CMake: C++ and Fortran, mpi_f08"
+		"$(cat exec)" -n 2 cm/hello_f : -n 1 cm/hello_cc : -n 1 cm/hello_c >out 2>&1 && says "fortran 1 of 4" && says "c++ 2" && says "c 3"
+		pass "FindMPI of CMake: C, C++ and Fortran, mpi_f08"
 	fi
 	cd - >/dev/null || exit 1
 fi
-pass "installed: mpif90, mpic++, mpiexec, mpifort.pc"
+pass "installed: mpif90, mpic++, mpiexec, mpi.pc, mpifort.pc"
