@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every link and picture of the documents leads to something, here and where `make install` puts
 # them; and a link that does not is found.
+# ipv6: no, because no relay is started
 # timeout: 60
 set -u
 cd "$(dirname "$0")/../.." || exit 2

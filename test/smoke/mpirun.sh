@@ -3,6 +3,7 @@
 # mpirun by itself: ranks of C and Fortran programs on this machine without any launcher,
 # their environment, input, output and status; everything it should end, it ends; the
 # compiler wrappers and mpirun as they are installed.
+# ipv6: no, because no relay is started
 # timeout: 180
 set -u
 cd "$(dirname "$0")/../.." || exit 1
