@@ -6,4 +6,4 @@ $(call prog,impirun,$(wildcard tools/impirun/*.c) tools/launch/place.c,impi lmpi
 INSTALL_TARGETS += install-slurm
 install-slurm:
 	@install -d $(DESTDIR)$(PREFIX)/share/relayd/slurm
-	@install -m 644 conf/slurm/site.sbatch $(DESTDIR)$(PREFIX)/share/relayd/slurm/
+	@install -m 755 conf/slurm/site.sbatch $(DESTDIR)$(PREFIX)/share/relayd/slurm/
