@@ -12,17 +12,18 @@
 
 #define TURNS_MAX 8 /* batches a poll sends at most */
 
-void
+socklen_t
 suci_udp_name(const struct suci_addr *a, sa_family_t family, union udp_name *out)
 {
 	if (family == AF_INET6) {
 		out->v6 =
 			(struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
 		suci_addr_16(a, out->v6.sin6_addr.s6_addr);
-		return;
+		return sizeof out->v6;
 	}
 	out->v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
 	memcpy(&out->v4.sin_addr, a->ip + 12, 4);
+	return sizeof out->v4;
 }
 
 bool

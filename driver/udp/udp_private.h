@@ -10,10 +10,9 @@
 #define UDP_PRIVATE_H
 
 #include "driver/suci_udp.h"
+#include "driver/udp_name.h"
 #include "tune/watch.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 /* Two runs of datagrams for Ethernet's 1500 bytes, and a bit. */
@@ -38,13 +37,6 @@
 #define CONTROL_BYTES (2 * CMSG_SPACE(sizeof(int)))
 struct control {
 	_Alignas(struct cmsghdr) uint8_t bytes[CONTROL_BYTES];
-};
-
-/* An address as the kernel wants it, of the socket's family. */
-union udp_name {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
 };
 
 /* One datagram to send; its pieces follow those of the one before. */
@@ -122,9 +114,6 @@ struct suci_udp {
 void suci_udp_rearm(struct suci_udp *u);
 /* Ask the kernel from whom each message is, or not. */
 void suci_udp_name_senders(struct suci_udp *u, bool yes);
-/* The address as a socket of that family has it, and back. */
-void suci_udp_name(const struct suci_addr *a, sa_family_t family, union udp_name *out);
-struct suci_addr suci_udp_from(const union udp_name *name);
 bool suci_udp_same_name(const union udp_name *a, const union udp_name *b);
 /* Copies of refused datagrams still wait to be sent. */
 bool suci_udp_waiting(const struct suci_udp *u);

@@ -2,7 +2,7 @@
 /* Which of this node's addresses to be reached at. */
 #include "boot.h"
 
-#include "base/bytes.h"
+#include "driver/udp_name.h"
 #include "lmpi/knobs.h"
 
 #include <arpa/inet.h>
@@ -147,19 +147,14 @@ is_bridge(int fd, const char *iface)
 static bool
 take_sockaddr(const struct sockaddr *any, struct suci_addr *at)
 {
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
+	union udp_name name = {0};
 
-	if (any->sa_family == AF_INET) {
-		memcpy(&v4, any, sizeof v4);
-		*at = suci_addr_v4((const uint8_t *)&v4.sin_addr, 0);
-		return true;
-	}
-	if (any->sa_family != AF_INET6)
+	if (any->sa_family != AF_INET && any->sa_family != AF_INET6)
 		return false;
-	memcpy(&v6, any, sizeof v6);
-	*at = suci_addr_of(v6.sin6_addr.s6_addr, 0);
-	return !IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
+	memcpy(&name, any, any->sa_family == AF_INET ? sizeof name.v4 : sizeof name.v6);
+	*at = suci_udp_from(&name);
+	at->port = 0;
+	return at->family == 4 || !IN6_IS_ADDR_LINKLOCAL(&name.v6.sin6_addr);
 }
 
 /* Addresses of interfaces that are up, in the kernel's order. */
@@ -200,10 +195,7 @@ address_towards(const char *host, const char *port, int family, struct suci_addr
 		return false;
 	for (struct addrinfo *i = list; i && !found; i = i->ai_next) {
 		int fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, 0);
-		union {
-			struct sockaddr any;
-			struct sockaddr_in6 v6;
-		} sa;
+		union udp_name sa;
 		socklen_t len = sizeof sa;
 		if (fd < 0)
 			continue;

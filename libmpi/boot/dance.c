@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "driver/suci_udp.h"
+#include "driver/udp_name.h"
 #include "impi/hostid.h"
 #include "impi/link.h"
 
@@ -69,31 +70,19 @@ static int listener = FD_NONE;
 
 /* --- sockets -------------------------------------------------------------- */
 
-union dance_name {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
 static socklen_t
-socket_name(const struct suci_addr *at, uint16_t port, union dance_name *name)
+socket_name(const struct suci_addr *at, uint16_t port, union udp_name *name)
 {
-	*name = (union dance_name){.v6 = {.sin6_family = AF_INET6}};
-	if (at->family == 6) {
-		be16_store((uint8_t *)&name->v6.sin6_port, port);
-		memcpy(&name->v6.sin6_addr, at->ip, 16);
-		return sizeof name->v6;
-	}
-	name->v4 = (struct sockaddr_in){.sin_family = AF_INET};
-	be16_store((uint8_t *)&name->v4.sin_port, port);
-	memcpy(&name->v4.sin_addr, at->ip + 12, 4);
-	return sizeof name->v4;
+	struct suci_addr a = *at;
+
+	a.port = port;
+	return suci_udp_name(&a, at->family == 6 ? AF_INET6 : AF_INET, name);
 }
 
 int
 lmpi_dance_listen(const struct suci_addr *at, uint16_t *port)
 {
-	union dance_name name;
+	union udp_name name;
 	socklen_t len = socket_name(at, 0, &name);
 	char text[SUCI_ADDR_TEXT_MAX];
 
@@ -104,8 +93,7 @@ lmpi_dance_listen(const struct suci_addr *at, uint16_t *port)
 			suci_addr_ip_text(at, text), strerror(errno));
 		return LMPI_ERR_OTHER;
 	}
-	/* The port is at the same place in both. */
-	*port = be16_load((const uint8_t *)&name.v4.sin_port);
+	*port = suci_udp_from(&name).port;
 	return LMPI_OK;
 }
 
@@ -136,7 +124,7 @@ tune_dance(int fd)
 static int
 begin_connect(const struct suci_addr *at, uint16_t port, const struct suci_addr *own, int *err)
 {
-	union dance_name to, from;
+	union udp_name to, from;
 	socklen_t len = socket_name(at, port, &to);
 	int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 

@@ -146,8 +146,7 @@ outside(void *user, const struct suci_addr *addr)
 		return false;
 	for (uint32_t i = 0; lmpi_route && i < lmpi_world.client_size; i++) {
 		const struct lmpi_route *p = &lmpi_route[lmpi_world.client_first + i];
-		if (addr->port == p->at.port && addr->family == p->at.family &&
-		    !memcmp(addr->ip, p->at.ip, sizeof addr->ip))
+		if (addr->port == p->at.port && lmpi_addr_same(addr, &p->at))
 			return false;
 	}
 	return true;
