@@ -38,6 +38,12 @@ impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES], struct impi_hostid *out)
 	return IMPI_HOSTID_SUCI;
 }
 
+bool
+impi_hostid_is_at_host(const uint8_t in[IMPI_HOSTID_BYTES])
+{
+	return (in[8] & 15) == IMPI_HOSTID_AT_HOST && memcmp(in, prefix, sizeof prefix) == 0;
+}
+
 enum impi_hostid_result
 impi_hostid_decode_at(const uint8_t in[IMPI_HOSTID_BYTES], const uint8_t host[16],
 		      struct impi_hostid *out)
@@ -46,7 +52,7 @@ impi_hostid_decode_at(const uint8_t in[IMPI_HOSTID_BYTES], const uint8_t host[16
 	uint8_t named[IMPI_HOSTID_BYTES];
 	uint32_t ipv4;
 
-	if ((in[8] & 15) != IMPI_HOSTID_AT_HOST || memcmp(in, prefix, sizeof prefix) != 0)
+	if (!impi_hostid_is_at_host(in))
 		return impi_hostid_decode(in, out);
 	if (be32_load(in + 12) != 0 || impi_addr_classify(host, &ipv4) != IMPI_ADDR_V6)
 		return IMPI_HOSTID_BAD;

@@ -96,9 +96,9 @@ ids_make_sense(struct relay_startup *s)
 		if (impi_hostid_decode(id_of(j, r), &h) != IMPI_HOSTID_BAD)
 			continue;
 		uint32_t client = impi_tables_client_of_rank(relay_map_tables(s), r);
-		if ((id_of(j, r)[8] & 15) == IMPI_HOSTID_AT_HOST)
+		if (impi_hostid_is_at_host(id_of(j, r)))
 			relay_text_set(s->why,
-				       "process %u (client %u) has IPv6 alone: fix: a relay for "
+				       "process %u (client %u) has IPv6 alone; fix: a relay for "
 				       "it, or an IPv4 address (LIBMPI_NET)",
 				       r, client);
 		else

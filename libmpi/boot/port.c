@@ -298,7 +298,8 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 
 	if (lmpi_route[lmpi_world.rank].at.family != 4) {
 		snprintf(why, LMPI_WHY,
-			 "a port's name has an IPv4 address, and this process has IPv6 alone");
+			 "a port's name has an IPv4 address, and this process has IPv6 alone; fix: "
+			 "LIBMPI_NET names a network of IPv4");
 		return LMPI_ERR_OTHER;
 	}
 

@@ -204,7 +204,7 @@ processes_with_ipv6_alone(void **state)
 	world_run(&w);
 	assert_true(w.c[0].ended);
 	assert_string_equal(relay_startup_why(w.c[0].rs),
-			    "process 2 (client 1) has IPv6 alone: fix: a relay for it, or an IPv4 "
+			    "process 2 (client 1) has IPv6 alone; fix: a relay for it, or an IPv4 "
 			    "address (LIBMPI_NET)");
 	world_free(&w);
 }

@@ -16,6 +16,7 @@
 #ifndef IMPI_HOSTID_H
 #define IMPI_HOSTID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define IMPI_HOSTID_BYTES   16
@@ -66,6 +67,8 @@ void impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BY
 /* Version 1 alone: for who calls by IPv4 address. */
 enum impi_hostid_result impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES],
 					   struct impi_hostid *out);
+/* Is it of version 2?  For who refuses those by name. */
+bool impi_hostid_is_at_host(const uint8_t in[IMPI_HOSTID_BYTES]);
 /* Version 2, too, if host is an IPv6 address, that of its host: out->ipv4 is 0 then. */
 enum impi_hostid_result impi_hostid_decode_at(const uint8_t in[IMPI_HOSTID_BYTES],
 					      const uint8_t host[16], struct impi_hostid *out);
