@@ -18,39 +18,15 @@ fi
 ip link set lo up
 prog=$PWD/$B/test/mpi/p2p
 tmp=$(mktemp -d)
-server=
+# shellcheck source=test/smoke/_clients.sh
+. test/smoke/_clients.sh
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp IMPI_AUTH_NONE=1 LIBMPI_STATS=1
 
 # job VARS0 VARS1: two clients of one rank each, with that environment; false: they failed
-job()
-{
-	: >"$tmp/addr"
-	"$B/bin/impi-server" -server 2 --bind 127.0.0.1 >"$tmp/addr" 2>"$tmp/server.log" &
-	server=$!
-	for _ in $(seq 1200); do
-		[ -s "$tmp/addr" ] && break
-		sleep 0.05
-	done
-	local at pid rc0 rc1
-	at=127.0.0.1:$(sed 's/.*://' "$tmp/addr")
-	# shellcheck disable=SC2086
-	env IMPI_CLIENT=0 IMPI_SERVER="$at" $1 timeout -k 5 600 "$B/bin/mpirun" -n 1 "$prog" \
-		>"$tmp/c0" 2>&1 </dev/null &
-	pid=$!
-	# shellcheck disable=SC2086
-	env IMPI_CLIENT=1 IMPI_SERVER="$at" $2 timeout -k 5 600 "$B/bin/mpirun" -n 1 "$prog" \
-		>"$tmp/c1" 2>&1 </dev/null
-	rc1=$?
-	wait $pid
-	rc0=$?
-	kill "$server" 2>/dev/null
-	server=
-	[ $rc0 -eq 0 ] && [ $rc1 -eq 0 ] && grep -q '^ok' "$tmp/c0"
-}
+job() { two_clients 127.0.0.1 127.0.0.1 1 "$prog" "$1" "$2"; }
 # Sum over both of a counter of the endpoint; marked packets that came in.
 count() { awk -v k="$1" '$3 == "suci" && $4 == k { s += $5 } END { print s + 0 }' "$tmp/c0" "$tmp/c1"; }
-has() { grep -q "$1" "$tmp/c0" "$tmp/c1"; }
 tell_logs() { tail -n 15 "$tmp/c0" "$tmp/c1"; }
 marked() { awk '/^IpExt:/ { if (n++) print $c; else for (i = 1; i <= NF; i++) if ($i == "InECT0Pkts") c = i }' /proc/net/netstat; }
 

@@ -13,7 +13,9 @@ B=$(realpath "${B:-build/gcc}")
 need_root mpi-ipv6
 tmp=$(mktemp -d)
 ns=smoke-six-$$
-server=
+at_home() { ip netns exec "$ns-$1" "${@:2}"; }
+# shellcheck source=test/smoke/_clients.sh
+. test/smoke/_clients.sh
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null
 	for n in $ns-0 $ns-1; do ip netns del "$n" 2>/dev/null; done; rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp IMPI_AUTH_NONE=1 LIBMPI_STATS=1 LIBMPI_JOIN_TIMEOUT_S=30
@@ -27,35 +29,12 @@ for i in 0 1; do
 		fail "no address"
 done
 tell_logs() { tail -n 15 "$tmp/c0" "$tmp/c1" "$tmp/server.log"; }
-at_home() { ip netns exec "$ns-$1" "${@:2}"; }
 wait_carrier() { grep -q 1 <(at_home 0 cat /sys/class/net/e0/carrier) && at_home 0 ping -6 -c 1 -W 1 fd00:57a6::2 >/dev/null 2>&1; }
 for _ in $(seq 50); do wait_carrier && break; sleep 0.1; done
 
 # job PROGRAM RANKS VARS0 VARS1: a client in each namespace; false: one failed.  They meet at AT.
-AT='[fd00:57a6::1]' BIND='fd00:57a6::1'
-job()
-{
-	local port pid rc0 rc1
-	: >"$tmp/addr"
-	at_home 0 "$B/bin/impi-server" -server 2 --bind "$BIND" >"$tmp/addr" 2>"$tmp/server.log" &
-	server=$!
-	for _ in $(seq 200); do [ -s "$tmp/addr" ] && break; sleep 0.05; done
-	port=$(sed 's/.*://' "$tmp/addr")
-	# shellcheck disable=SC2086
-	at_home 0 env IMPI_CLIENT=0 IMPI_SERVER="$AT:$port" $3 timeout -k 5 60 "$B/bin/mpirun" -n "$2" \
-		"$B/test/mpi/$1" >"$tmp/c0" 2>&1 </dev/null &
-	pid=$!
-	# shellcheck disable=SC2086
-	at_home 1 env IMPI_CLIENT=1 IMPI_SERVER="$AT:$port" $4 timeout -k 5 60 "$B/bin/mpirun" -n "$2" \
-		"$B/test/mpi/$1" >"$tmp/c1" 2>&1 </dev/null
-	rc1=$?
-	wait $pid
-	rc0=$?
-	kill "$server" 2>/dev/null
-	server=
-	[ $rc0 -eq 0 ] && [ $rc1 -eq 0 ] && grep -q '^ok' "$tmp/c0"
-}
-has() { grep -q "$1" "$tmp/c0" "$tmp/c1"; }
+AT='[fd00:57a6::1]' BIND='fd00:57a6::1' CLIENT_S=60
+job() { two_clients "$BIND" "$AT" "$2" "$B/test/mpi/$1" "$3" "$4"; }
 by_ipv6() { has 'path \[fd00:57a6::2\]:' && ! has 'path [0-9]'; }
 
 job p2p 2 A=1 A=1 && by_ipv6

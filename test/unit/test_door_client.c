@@ -157,22 +157,30 @@ told_once(struct bench *b)
 	return b->told[0];
 }
 
-/* The relay's answer to a REGISTER. */
+/* The relay's answer to a REGISTER: of one that knows of doors at two, if relays is 2. */
 static void
-give_address(struct bench *b, const struct relay_door_note *asked, uint32_t label)
+give_relays(struct bench *b, const struct relay_door_note *asked, uint32_t label, uint8_t relays)
 {
 	uint8_t bytes[DOOR_ADDRESS_MAX];
 	struct door_address a = {.realm = asked->realm,
 				 .token = asked->token,
 				 .label = label,
 				 .n = asked->n,
-				 .nrelays = 1,
+				 .nrelays = relays,
 				 .relay = {RELAY}};
+	if (relays == 2)
+		a.relay[1] = (struct door_relay)OTHER;
 	hear(b, &(struct relay_door_note){
 			.op = RELAY_DOOR_ADDRESS,
 			.request = asked->request,
 			.label = label,
 			.address = {bytes, (uint8_t)door_address_encode(&a, bytes)}});
+}
+
+static void
+give_address(struct bench *b, const struct relay_door_note *asked, uint32_t label)
+{
+	give_relays(b, asked, label, 1);
 }
 
 static uint32_t
@@ -467,22 +475,10 @@ the_relay_goes_and_comes(void **state)
 
 /* ---- two relays ---- */
 
-/* What a relay that knows of doors at two says. */
 static void
 give_both(struct bench *b, const struct relay_door_note *asked, uint32_t label)
 {
-	uint8_t bytes[DOOR_ADDRESS_MAX];
-	struct door_address a = {.realm = asked->realm,
-				 .token = asked->token,
-				 .label = label,
-				 .n = asked->n,
-				 .nrelays = 2,
-				 .relay = {RELAY, OTHER}};
-	hear(b, &(struct relay_door_note){
-			.op = RELAY_DOOR_ADDRESS,
-			.request = asked->request,
-			.label = label,
-			.address = {bytes, (uint8_t)door_address_encode(&a, bytes)}});
+	give_relays(b, asked, label, 2);
 }
 
 static const struct relay_door_note *
