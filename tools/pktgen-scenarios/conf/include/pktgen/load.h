@@ -60,40 +60,39 @@ struct pg_event {
 };
 
 /* X(name, help): what a run measures. */
-#define PG_MEASURES(X)                                                                   \
-	X(mpps, "segments received per microsecond")                                     \
-	X(gbps, "their payload, Gb/s")                                                   \
-	X(wire_gbps, "all frames to us and from us with their headers, Gb/s")            \
-	X(sent, "segments sent")                                                         \
-	X(received, "segments received")                                                 \
-	X(lost, "sent and not received once all was quiet")                              \
-	X(damaged, "1 if what came is not what was sent, each once; else 0")             \
-	X(wrong_ids, "first segments whose process ids are not those of the table")      \
-	X(strays, "segments for another process than the one they came to")              \
-	X(copies, "segments that came once more: a hop retransmitted what had arrived")  \
-	X(reordered, "segments that came after a later one of their lane")               \
-	X(retransmits, "segments the generator sent again")                              \
-	X(p50_us, "latency, median")                                                     \
-	X(p99_us, "latency, 99 %")                                                       \
-	X(p999_us, "latency, 99.9 %")                                                    \
-	X(max_us, "latency, largest")                                                    \
-	X(stall_ms, "longest time without anything received while all was sending")      \
-	X(fairness, "least of the senders or receivers against the mean, 0 .. 1")        \
-	X(connect_ms, "job told until all hosts and relays were connected")              \
-	X(jobs, "jobs that were installed")                                              \
-	X(jobs_refused, "jobs that relayd refused")                                      \
-	X(jobs_aborted, "jobs that ended by an ABORT told to their hosts")               \
-	X(hosts_told, "hosts that were told so")                                         \
-	X(abort_ms, "from the first event until the last host was told")                 \
-	X(replayed, "frames sent again by replay_private and replay_global")             \
-	X(mislabelled, "segments sent by wrong_labels")                                  \
-	X(undrained, "segments in custody when the run gave up waiting")                 \
-	X(abandoned,                                                                     \
-	  "segments that an end of the generator had under way when its path went down") \
-	X(ndr_pps, "no-drop rate that a search found, segments a second; 0: none")       \
-	X(pdr_pps, "partial-drop rate that a search found; 0: none")                     \
-	X(unnamed, "lost, beyond what was abandoned and what relayd dropped by name, "   \
-		   "up to 5 s after the run; needs stats")                               \
+#define PG_MEASURES(X)                                                                             \
+	X(mpps, "segments received per microsecond")                                               \
+	X(gbps, "their payload, Gb/s")                                                             \
+	X(wire_gbps, "all frames to us and from us with their headers, Gb/s")                      \
+	X(sent, "segments sent")                                                                   \
+	X(received, "segments received")                                                           \
+	X(lost, "sent and not received once all was quiet")                                        \
+	X(damaged, "1 if what came is not what was sent, each once; else 0")                       \
+	X(wrong_ids, "first segments whose process ids are not those of the table")                \
+	X(strays, "segments for another process than the one they came to")                        \
+	X(copies, "segments that came once more: a hop retransmitted what had arrived")            \
+	X(reordered, "segments that came after a later one of their lane")                         \
+	X(retransmits, "segments the generator sent again")                                        \
+	X(p50_us, "latency, median")                                                               \
+	X(p99_us, "latency, 99 %")                                                                 \
+	X(p999_us, "latency, 99.9 %")                                                              \
+	X(max_us, "latency, largest")                                                              \
+	X(stall_ms, "longest time without anything received while all was sending")                \
+	X(fairness, "least of the senders or receivers against the mean, 0 .. 1")                  \
+	X(connect_ms, "job told until all hosts and relays were connected")                        \
+	X(jobs, "jobs that were installed")                                                        \
+	X(jobs_refused, "jobs that relayd refused")                                                \
+	X(jobs_aborted, "jobs that ended by an ABORT told to their hosts")                         \
+	X(hosts_told, "hosts that were told so")                                                   \
+	X(abort_ms, "from the first event until the last host was told")                           \
+	X(replayed, "frames sent again by replay_private and replay_global")                       \
+	X(mislabelled, "segments sent by wrong_labels")                                            \
+	X(undrained, "segments in custody when the run gave up waiting")                           \
+	X(abandoned,                                                                               \
+	  "segments that an end of the generator had under way when its path went down")           \
+	X(ndr_pps, "no-drop rate that a search found, segments a second; 0: none")                 \
+	X(pdr_pps, "partial-drop rate that a search found; 0: none")                               \
+	X(unnamed, "lost, beyond what was abandoned or relayd named up to 5 s later; needs stats") \
 	X(relay_drops, "what relayd dropped, all reasons but refusals; needs stats")
 enum pg_measure {
 #define X(n, h) PG_M_##n,
