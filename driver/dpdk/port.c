@@ -30,6 +30,7 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 	  struct rte_eth_conf *cfg, char *err, size_t err_max)
 {
 	const uint64_t cksum = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+	const uint64_t rx_cksum = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 
 	p->n_rxq = adjust_queues(c->n_rxq, info->max_rx_queues, c->fewer_queues);
 	p->n_txq = adjust_queues(c->n_txq, info->max_tx_queues, c->fewer_queues);
@@ -48,6 +49,11 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 	if ((info->tx_offload_capa & cksum) == cksum) {
 		cfg->txmode.offloads |= cksum;
 		p->tx_cksum = true;
+	}
+	if (c->rx_cksum) {
+		cfg->rxmode.offloads |= info->rx_offload_capa & rx_cksum;
+		p->rx_ip_cksum = cfg->rxmode.offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+		p->rx_udp_cksum = cfg->rxmode.offloads & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 	}
 	/* Packet-socket drivers claim 1514 bytes whatever the interface takes: their MTU
 	 * is the interface's, which rd_dev_string has checked. */

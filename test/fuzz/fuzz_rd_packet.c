@@ -154,9 +154,44 @@ check_six(const uint8_t *frame, size_t size, const struct rd_rx_frame *f)
 	free(answer);
 }
 
+/* A frame that was completed is one whose checksum needs no doubt: what the port knows and what is
+ * summed up are the same. */
+static void
+check_completed(const uint8_t *frame, size_t size)
+{
+	uint8_t *whole = malloc(size ? size : 1);
+	struct rd_rx_frame summed, known;
+	memcpy(whole, frame, size);
+	if (rd_packet_complete(whole, size)) {
+		rd_packet_parse(&self, whole, size, &summed);
+		rd_packet_parse_known(&self, whole, size, RD_KNOWN_UDP_GOOD, &known);
+		BASE_ASSERT(summed.verdict == known.verdict && summed.drop == known.drop);
+		BASE_ASSERT(summed.tail_off == known.tail_off);
+		BASE_ASSERT(summed.tail_sum % 0xffff == known.tail_sum % 0xffff);
+		BASE_ASSERT(summed.verdict != RD_RX_DROP || summed.drop != RD_DROP_udp_checksum);
+	}
+	free(whole);
+}
+
+/* Whatever a port says, nothing is read that is not there. */
+static void
+check_known(const uint8_t *frame, size_t size)
+{
+	for (uint32_t known = 1; known < 16; known++) {
+		struct rd_rx_frame f;
+		rd_packet_parse_known(&self, frame, size, known, &f);
+		if (f.verdict != RD_RX_SUCI)
+			continue;
+		BASE_ASSERT((size_t)f.payload_off + f.payload_len <= size);
+		BASE_ASSERT(f.tail_off < size);
+	}
+}
+
 static void
 check(uint8_t *frame, size_t size)
 {
+	check_completed(frame, size);
+	check_known(frame, size);
 	check_kernel(frame, size);
 	check_shard(frame, size);
 	struct rd_rx_frame f;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A worker with nothing to do, idle: sleep: it sleeps until a receive interrupt of its private port
 # (net_tap) or the packet socket of its global one, and each wakes it.  A port whose driver has
-# neither (net_null) is looked at, and the log says so.
+# neither (net_null) is looked at, and the log says so.  The checksums that net_tap looks at are
+# believed.
 # ipv6: yes
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
@@ -46,6 +47,25 @@ wakes() { # NAMESPACE ADDRESS: each of 20 frames wakes it, or finds it awake.
 }
 check idle-private "interrupts do not wake it: $(tail -2 "$TMP/relayd.log")" wakes "$NODE" 10.0.0.1
 check idle-global "sockets do not wake it" wakes "$WAN" 198.51.100.1
+# That port looks at checksums: the worker believes it, and counts.
+check idle-sums-said "the log does not say who looks at checksums" \
+	grep -q 'private leg: checksums received are looked at by the port (UDP) and the port (IPv4)' "$TMP/relayd.log"
+sums() { stat '[*map(s["legs"]["private"].get, ("rx_suci", "rx_known")), *map(s["legs"]["private"]["rx_drops"].get, ("ip_checksum", "udp_checksum", "udp_length", "short"))]'; }
+stats && before=$(sums)
+mac=$("$B/bin/relayctl" -s "$RUN" --json ports | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["mac"])')
+ip netns exec "$NODE" python3 test/smoke/_frames.py tap0 10.0.0.1 "$mac" 10.0.0.10 7812 >"$TMP/sent"
+ip netns exec "$NODE" python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in (1, 40, 400, 1400, 1401): s.sendto(b"x" * n, ("10.0.0.1", 7812))'
+sleep 0.3
+stats && after=$(sums)
+check idle-sums "(rx_suci, rx_known, ip_checksum, udp_checksum, udp_length, short) was $before, is $after" \
+	python3 -c 'import sys
+b, a = eval(sys.argv[1]), eval(sys.argv[2])
+d = [y - x for x, y in zip(b, a)]
+sent = open(sys.argv[3]).read().split()
+sys.exit(not (d[0] >= 5 and d[1] == d[0] and d[2:] == [sent.count(n) for n in
+              ("ip_checksum", "udp_checksum", "udp_length", "short")]))' "$before" "$after" "$TMP/sent"
 # Its port is set up anew, and is another one then.
 "$B/bin/relayctl" -s "$RUN" reset global >/dev/null
 again() { "$B/bin/relayctl" -s "$RUN" --json ports | grep -q '"resets_done": 1'; }

@@ -30,4 +30,15 @@ fix_ip(uint8_t *f)
 	be16_store(f + 24, naive_cksum(f + 14, 20));
 }
 
+/* From the peer to us, len payload bytes; returns the frame's length. */
+static inline size_t
+to_us(uint8_t *f, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		f[RD_FRAME_HDR + i] = (uint8_t)i;
+	rd_write_udp(f, &peer, our_mac, self.address, 7812, 7, (uint32_t)len, 0);
+	rd_udp_checksum(f, len, 0);
+	return RD_FRAME_HDR + len;
+}
+
 #endif

@@ -261,7 +261,9 @@ tails_are_not_summed_again(void **state)
 	const uint8_t *data;
 	(void)state;
 	for (uint16_t front = 56; front < 72; front++)
-		for (int spoil = 0; spoil < 2; spoil++) {
+		for (int spoil = 0; spoil < 4; spoil++) {
+			/* The sum is the same if the port has found it. */
+			uint32_t known = spoil & 2 ? RD_KNOWN_IP_GOOD | RD_KNOWN_UDP_GOOD : 0;
 			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 			struct suci_out in = datagram(56, NULL, 0);
 			uint16_t udp = (uint16_t)(1200 + front);
@@ -272,13 +274,13 @@ tails_are_not_summed_again(void **state)
 			memcpy(at + RD_FRAME_HDR, in.head, in.head_len);
 			rd_write_udp(at, &from, self.mac, self.address, self.udp_port, 1, udp, 0);
 			rd_udp_checksum(at, udp, 0);
-			rd_packet_parse(&self, at, m->data_len, &f);
+			rd_packet_parse_known(&self, at, m->data_len, known, &f);
 			assert_int_equal(f.verdict, RD_RX_SUCI);
 			rd_frame_set_tail(m, &f);
 			data = at + RD_FRAME_HDR + 56;
 			/* As the core writes ids. */
 			memset(at + RD_FRAME_HDR + 56, 0x99, RELAY_WRITES_MAX);
-			at[m->data_len - 7] ^= (uint8_t)spoil;
+			at[m->data_len - 7] ^= (uint8_t)spoil & 1;
 			struct suci_out o = datagram(front, data, (uint16_t)(udp - 56));
 			for (int again = 0; again < 2; again++) {
 				struct rte_mbuf *out = rd_frame_build(&leg, NULL, &o, m);
@@ -286,7 +288,7 @@ tails_are_not_summed_again(void **state)
 				rd_frame_sum(out);
 				rd_packet_parse(&peer, rte_pktmbuf_mtod(out, uint8_t *),
 						out->data_len, &f);
-				assert_int_equal(f.verdict, spoil ? RD_RX_DROP : RD_RX_SUCI);
+				assert_int_equal(f.verdict, spoil & 1 ? RD_RX_DROP : RD_RX_SUCI);
 				rte_pktmbuf_free(out);
 			}
 			/* Part of it, or with something of the head in it: not believed. */
@@ -294,6 +296,67 @@ tails_are_not_summed_again(void **state)
 			check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 			rte_pktmbuf_free(m);
 		}
+}
+
+/* What a received mbuf is marked with, where the port was asked to. */
+static void
+marks_are_read(void **state)
+{
+	static const struct {
+		uint64_t marks;
+		uint32_t known;
+	} cases[] = {
+		{RTE_MBUF_F_RX_IP_CKSUM_UNKNOWN | RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN, 0},
+		{RTE_MBUF_F_RX_IP_CKSUM_GOOD, RD_KNOWN_IP_GOOD},
+		{RTE_MBUF_F_RX_IP_CKSUM_BAD, RD_KNOWN_IP_BAD},
+		{RTE_MBUF_F_RX_IP_CKSUM_NONE, 0},
+		{RTE_MBUF_F_RX_L4_CKSUM_GOOD, RD_KNOWN_UDP_GOOD},
+		{RTE_MBUF_F_RX_L4_CKSUM_BAD, RD_KNOWN_UDP_BAD},
+		{RTE_MBUF_F_RX_L4_CKSUM_NONE, 0},
+		{RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_RSS_HASH,
+		 RD_KNOWN_IP_GOOD | RD_KNOWN_UDP_BAD},
+	};
+	(void)state;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		m->ol_flags = cases[i].marks;
+		port.rx_ip_cksum = port.rx_udp_cksum = true;
+		assert_int_equal(rd_frame_known(&port, m), cases[i].known);
+		port.rx_udp_cksum = false;
+		assert_int_equal(rd_frame_known(&port, m),
+				 cases[i].known & (RD_KNOWN_IP_GOOD | RD_KNOWN_IP_BAD));
+		port.rx_ip_cksum = false;
+		assert_int_equal(rd_frame_known(&port, m), 0);
+	}
+	rte_pktmbuf_free(m);
+}
+
+/* A datagram whose checksum was left to a port, one that has none, and a port that was not asked.
+ */
+static void
+incomplete_ones_are_completed(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++)
+		for (int none = 0; none < 2; none++) {
+			struct rd_rx_frame f;
+			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+			uint8_t *at = (uint8_t *)rte_pktmbuf_append(m, RD_FRAME_HDR + 500);
+			bool done = asked && !none;
+			memset(at, 0x31, m->data_len);
+			rd_write_udp(at, &peer, leg.self.mac, leg.self.address, 7812, 1, 500, 0);
+			be16_store(at + 40, none ? 0 : 0x1234);
+			port.rx_udp_cksum = asked;
+			m->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_NONE | RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+			rd_frame_complete(&leg, m);
+			assert_int_equal(m->ol_flags,
+					 RTE_MBUF_F_RX_IP_CKSUM_GOOD |
+						 (done ? RTE_MBUF_F_RX_L4_CKSUM_GOOD : 0));
+			rd_packet_parse(&leg.self, at, m->data_len, &f);
+			assert_int_equal(f.verdict, done || none ? RD_RX_SUCI : RD_RX_DROP);
+			rte_pktmbuf_free(m);
+		}
+	assert_int_equal(leg.count.rx_completed, 1);
 }
 
 static void
@@ -389,6 +452,8 @@ main(void)
 		T(in_place_when_alone),
 		T(driver_still_holds_it),
 		T(tails_are_not_summed_again),
+		T(marks_are_read),
+		T(incomplete_ones_are_completed),
 		T(odd_header_is_chained),
 		T(no_room_in_front_copies),
 		T(datagrams_without_buffer_are_copied),

@@ -27,17 +27,6 @@ udp_frame_is_golden(void **state)
 	assert_memory_equal(f, golden, sizeof golden);
 }
 
-/* From the peer to us, len payload bytes; returns the frame's length. */
-static size_t
-to_us(uint8_t *f, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		f[RD_FRAME_HDR + i] = (uint8_t)i;
-	rd_write_udp(f, &peer, our_mac, self.address, 7812, 7, (uint32_t)len, 0);
-	rd_udp_checksum(f, len, 0);
-	return RD_FRAME_HDR + len;
-}
-
 /* The two bits go there and back; the header's checksum has them in it. */
 static void
 ecn_bits(void **state)

@@ -16,8 +16,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <rte_ethdev.h>
+#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
+#include <rte_udp.h>
 
 #include "driver/eal.h"
 #include "driver/idle.h"
@@ -305,6 +307,102 @@ test_interrupts_wake(void **state)
 	assert_int_equal(rd_pool_free(mp), 0);
 }
 
+/* A datagram with 64 bytes of payload. */
+static void
+write_datagram(uint8_t frame[], const uint8_t mac[6], bool ip_good, bool udp_good)
+{
+	struct rte_ipv4_hdr ip = {.version_ihl = 0x45,
+				  .total_length = rte_cpu_to_be_16(20 + 72),
+				  .time_to_live = 64,
+				  .next_proto_id = IPPROTO_UDP,
+				  .src_addr = rte_cpu_to_be_32(0x0a000002),
+				  .dst_addr = rte_cpu_to_be_32(0x0a000001)};
+	struct {
+		struct rte_udp_hdr hdr;
+		uint8_t payload[64];
+	} udp = {.hdr = {.src_port = 7, .dst_port = 7, .dgram_len = rte_cpu_to_be_16(72)}};
+	memset(udp.payload, 0x5a, sizeof udp.payload);
+	ip.hdr_checksum = (uint16_t)(rte_ipv4_cksum(&ip) ^ !ip_good);
+	udp.hdr.dgram_cksum = (uint16_t)(rte_ipv4_udptcp_cksum(&ip, &udp) ^ !udp_good);
+	memcpy(frame, mac, 6);
+	memset(frame + 6, 2, 6);
+	frame[12] = 8;
+	frame[13] = 0;
+	memcpy(frame + 14, &ip, sizeof ip);
+	memcpy(frame + 34, &udp, sizeof udp);
+}
+
+/* One frame as it came to a port of net_tap, which sums up by itself: its marks. */
+static uint64_t
+marks_of(const struct rd_port *p, const char *ifname, bool ip_good, bool udp_good)
+{
+	uint8_t frame[34 + 72];
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	struct sockaddr_ll to = {.sll_family = AF_PACKET,
+				 .sll_ifindex = (int)if_nametoindex(ifname)};
+	struct rte_mbuf *m;
+	write_datagram(frame, p->mac, ip_good, udp_good);
+	assert_int_equal(sendto(fd, frame, sizeof frame, 0, (struct sockaddr *)&to, sizeof to),
+			 sizeof frame);
+	close(fd);
+	for (uint32_t i = 0; i < 10000; i++) {
+		uint64_t marks;
+		if (!rte_eth_rx_burst(p->id, 0, &m, 1)) {
+			usleep(1000);
+			continue;
+		}
+		marks = m->ol_flags & (RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK);
+		rte_pktmbuf_free(m);
+		return marks;
+	}
+	fail_msg("no frame came");
+	return 0;
+}
+
+/* Where it is wished and the driver has it; not elsewhere. */
+static void
+test_checksums_are_looked_at(void **state)
+{
+	(void)state;
+	static const char quiet[] = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+	struct rd_port p;
+	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWNET))
+		skip();		     /* not root */
+	FILE *f = fopen(quiet, "w"); /* no frames of the kernel's own */
+	if (f) {
+		fputs("1", f);
+		fclose(f);
+	}
+	struct rte_mempool *mp = make_pool(2000);
+	struct rd_port_conf c = {.device = "net_tap1,iface=sums0",
+				 .mtu = 1500,
+				 .n_rxq = 1,
+				 .n_txq = 1,
+				 .pool = mp,
+				 .rx_cksum = true};
+	if (rd_port_open(&p, &c, err, sizeof err))
+		fail_msg("%s", err);
+	assert_true(p.rx_ip_cksum && p.rx_udp_cksum);
+	assert_int_equal(marks_of(&p, "sums0", true, true),
+			 RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+	assert_int_equal(marks_of(&p, "sums0", true, false),
+			 RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD);
+	assert_int_equal(marks_of(&p, "sums0", false, true) & RTE_MBUF_F_RX_IP_CKSUM_MASK,
+			 RTE_MBUF_F_RX_IP_CKSUM_BAD);
+	rd_port_close(&p);
+	c.rx_cksum = false;
+	if (rd_port_open(&p, &c, err, sizeof err))
+		fail_msg("%s", err);
+	assert_false(p.rx_ip_cksum || p.rx_udp_cksum);
+	rd_port_close(&p);
+	c.rx_cksum = true;
+	c.device = "net_null6,size=60";
+	assert_int_equal(rd_port_open(&p, &c, err, sizeof err), 0);
+	assert_false(p.rx_ip_cksum || p.rx_udp_cksum);
+	rd_port_close(&p);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
 static void
 test_failed_open_leaves_nothing(void **state)
 {
@@ -358,6 +456,7 @@ main(void)
 		cmocka_unit_test(test_refused_tail_is_freed),
 		cmocka_unit_test(test_frames_wake),
 		cmocka_unit_test(test_interrupts_wake),
+		cmocka_unit_test(test_checksums_are_looked_at),
 		cmocka_unit_test(test_failed_open_leaves_nothing),
 		cmocka_unit_test(test_leak_is_seen),
 		cmocka_unit_test(test_shortage_is_explained),

@@ -82,6 +82,34 @@ checksum(struct rd_leg *leg, struct rte_mbuf *m, const struct suci_out *o, uint8
 	}
 }
 
+uint32_t
+rd_frame_known(const struct rd_port *port, const struct rte_mbuf *m)
+{
+	uint64_t ip = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK,
+		 udp = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	uint32_t known = 0;
+	if (port->rx_ip_cksum)
+		known = ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD  ? RD_KNOWN_IP_GOOD
+			: ip == RTE_MBUF_F_RX_IP_CKSUM_BAD ? RD_KNOWN_IP_BAD
+							   : 0;
+	if (port->rx_udp_cksum)
+		known |= udp == RTE_MBUF_F_RX_L4_CKSUM_GOOD  ? RD_KNOWN_UDP_GOOD
+			 : udp == RTE_MBUF_F_RX_L4_CKSUM_BAD ? RD_KNOWN_UDP_BAD
+							     : 0;
+	return known;
+}
+
+void
+rd_frame_complete(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	if (!leg->port->rx_udp_cksum ||
+	    !rd_packet_complete(rte_pktmbuf_mtod(m, uint8_t *), m->data_len))
+		return;
+	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+	leg->count.rx_completed++;
+}
+
 /* Two numbers in a field that is a receiving port's. */
 void
 rd_frame_set_tail(struct rte_mbuf *m, const struct rd_rx_frame *f)

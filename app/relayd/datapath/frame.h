@@ -32,6 +32,12 @@
 struct rte_mbuf *rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 				struct rte_mbuf *payload);
 
+/* What the port says of the checksums of m, which came from it: enum rd_known. */
+uint32_t rd_frame_known(const struct rd_port *port, const struct rte_mbuf *m);
+/* m, in one buffer, has the mark RTE_MBUF_F_RX_L4_CKSUM_NONE: its TCP or UDP checksum is put in if
+ * it was left to a port.  Drivers use the mark for datagrams without a checksum, too. */
+void rd_frame_complete(struct rd_leg *leg, struct rte_mbuf *m);
+
 /* m came as f says: RD_RX_SUCI, not yet changed. */
 void rd_frame_set_tail(struct rte_mbuf *m, const struct rd_rx_frame *f);
 /* For one that rd_frame_build() made and left RTE_MBUF_F_TX_UDP_CKSUM on, where the port has no

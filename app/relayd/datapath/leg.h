@@ -29,6 +29,8 @@
 	X(rx_frames, "frames received")                                                    \
 	X(rx_bytes, "their bytes")                                                         \
 	X(rx_suci, "datagrams for the Suci endpoint")                                      \
+	X(rx_known, "of them those whose checksum the port had found good")                \
+	X(rx_completed, "frames that came with a checksum left to a port")                 \
 	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")     \
 	X(rx_arp, "ARP requests and neighbour solicitations answered")                     \
 	X(rx_echo, "ICMP echo requests answered")                                          \

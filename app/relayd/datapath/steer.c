@@ -113,7 +113,7 @@ own_copy(struct rd_worker *w, struct rd_leg *leg, const struct rte_mbuf *m)
 	}
 	memcpy(at, rte_pktmbuf_mtod(m, void *), m->pkt_len);
 	copy->port = m->port;
-	copy->ol_flags = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	copy->ol_flags = m->ol_flags & (RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK);
 	return copy;
 }
 

@@ -207,6 +207,7 @@ take_datagram(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m,
 		relay_addr_set_v4(&from, f->src_ip, f->src_port, leg->index);
 	}
 	leg->count.rx_suci++;
+	leg->count.rx_known += (f->known & RD_KNOWN_UDP_GOOD) != 0;
 	/* All but data may be about a path that is not. */
 	if (f->payload_len && (frame[f->payload_off] & 15) != SUCI_T_DATA)
 		rd_leg_note_sender(leg, sender, f->src_mac);
@@ -236,7 +237,7 @@ take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	struct rd_rx_frame f;
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	rd_packet_parse(&leg->self, frame, m->data_len, &f);
+	rd_packet_parse_known(&leg->self, frame, m->data_len, rd_frame_known(leg->port, m), &f);
 	switch (f.verdict) {
 	case RD_RX_SUCI:
 		take_datagram(w, leg, m, &f);
@@ -314,6 +315,8 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		rte_pktmbuf_free(m);
 		return;
 	}
+	if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+		rd_frame_complete(leg, m);
 	if (w->nworkers > 1) {
 		uint32_t to =
 			rd_packet_shard(&leg->self, rte_pktmbuf_mtod(m, uint8_t *), m->data_len);

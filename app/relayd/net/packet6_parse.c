@@ -84,15 +84,11 @@ rd_cksum6_pseudo(const uint8_t src[16], const uint8_t dst[16], uint8_t protocol,
 /* ---- UDP ----------------------------------------------------------------------------- */
 
 static bool
-udp6_checksum_ok(const uint8_t *ip, const uint8_t *udp, uint32_t len, struct rd_rx_frame *out)
+udp6_checksum_ok(const struct rd_station *self, const uint8_t *ip, const uint8_t *udp, uint32_t len,
+		 struct rd_rx_frame *out)
 {
-	uint64_t sum = rd_cksum6_pseudo(ip + 8, ip + 24, RD_PROTO_UDP, len);
-	if (len < RD_TAIL_MIN)
-		return rd_cksum_fold(rd_cksum_add(sum, udp, len)) == 0;
-	uint64_t tail = rd_cksum_add(0, udp + RD_TAIL_OFF, len - RD_TAIL_OFF);
-	out->tail_off = (uint16_t)(RD_ETH_HDR + RD_IPV6_HDR + RD_TAIL_OFF);
-	out->tail_sum = rd_sum_16(tail);
-	return rd_cksum_fold(rd_cksum_add(sum, udp, RD_TAIL_OFF) + tail) == 0;
+	return rd_udp_sum_good(self, rd_cksum6_pseudo(ip + 8, ip + 24, RD_PROTO_UDP, len), udp, len,
+			       out, RD_ETH_HDR + RD_IPV6_HDR);
 }
 
 static void
@@ -100,6 +96,8 @@ parse_udp6(const struct rd_station *self, const uint8_t *ip, uint32_t len, struc
 {
 	const uint8_t *udp = ip + RD_IPV6_HDR;
 	uint32_t udp_len = len >= RD_UDP_HDR ? be16_load(udp + 4) : 0;
+	if (udp_len != len)
+		out->known = 0;
 	if (udp_len < RD_UDP_HDR || udp_len > len) {
 		drop_six(out, RD_DROP_udp_length);
 	} else if (be16_load(udp + 2) != self->udp_port) {
@@ -108,7 +106,7 @@ parse_udp6(const struct rd_station *self, const uint8_t *ip, uint32_t len, struc
 		drop_six(out, RD_DROP_udp_source);
 	} else if (be16_load(udp + 6) == 0) {
 		drop_six(out, RD_DROP_udp_no_checksum);
-	} else if (!udp6_checksum_ok(ip, udp, udp_len, out)) {
+	} else if (!udp6_checksum_ok(self, ip, udp, udp_len, out)) {
 		drop_six(out, RD_DROP_udp_checksum);
 	} else {
 		out->verdict = RD_RX_SUCI;

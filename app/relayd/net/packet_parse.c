@@ -91,16 +91,36 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 	}
 }
 
-static bool
-udp_checksum_ok(const uint8_t *ip, const uint8_t *udp, uint32_t len, struct rd_rx_frame *out)
+bool
+rd_udp_sum_good(const struct rd_station *self, uint64_t pseudo, const uint8_t *udp, uint32_t len,
+		struct rd_rx_frame *out, size_t at)
 {
-	uint64_t sum = rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), RD_PROTO_UDP, len);
+	bool good = out->known & RD_KNOWN_UDP_GOOD;
+	if (out->known & RD_KNOWN_UDP_BAD)
+		return false;
+	if (good && (self->ports_sum || len < RD_TAIL_MIN))
+		return true;
 	if (len < RD_TAIL_MIN)
-		return rd_cksum_fold(rd_cksum_add(sum, udp, len)) == 0;
+		return rd_cksum_fold(rd_cksum_add(pseudo, udp, len)) == 0;
+	uint64_t front = rd_cksum_add(pseudo, udp, RD_TAIL_OFF);
+	out->tail_off = (uint16_t)(at + RD_TAIL_OFF);
+	/* All of it adds up to 0xffff, so the tail is what the front lacks. */
+	if (good) {
+		out->tail_sum = (uint16_t)~rd_sum_16(front);
+		return true;
+	}
 	uint64_t tail = rd_cksum_add(0, udp + RD_TAIL_OFF, len - RD_TAIL_OFF);
-	out->tail_off = (uint16_t)((size_t)(udp - ip) + RD_ETH_HDR + RD_TAIL_OFF);
 	out->tail_sum = rd_sum_16(tail);
-	return rd_cksum_fold(rd_cksum_add(sum, udp, RD_TAIL_OFF) + tail) == 0;
+	return rd_cksum_fold(front + tail) == 0;
+}
+
+static bool
+udp_checksum_ok(const struct rd_station *self, const uint8_t *ip, const uint8_t *udp, uint32_t len,
+		struct rd_rx_frame *out)
+{
+	return rd_udp_sum_good(
+		self, rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), RD_PROTO_UDP, len),
+		udp, len, out, (size_t)(udp - ip) + RD_ETH_HDR);
 }
 
 static void
@@ -129,8 +149,10 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 		drop_packet(out, RD_DROP_udp_source);
 		return;
 	}
+	if (udp_len != left)
+		out->known = 0;
 	if (be16_load(udp + 6) == 0 ? self->sum_required
-				    : !udp_checksum_ok(ip, udp, udp_len, out)) {
+				    : !udp_checksum_ok(self, ip, udp, udp_len, out)) {
 		drop_packet(out,
 			    be16_load(udp + 6) ? RD_DROP_udp_checksum : RD_DROP_udp_no_checksum);
 		return;
@@ -209,6 +231,14 @@ sum_header(const uint8_t *ip, uint32_t hdr)
 	return (uint64_t)w[0] + w[1] + w[2] + w[3] + w[4];
 }
 
+static bool
+header_good(const uint8_t *ip, uint32_t hdr, uint32_t known)
+{
+	if (known & (RD_KNOWN_IP_GOOD | RD_KNOWN_IP_BAD))
+		return known & RD_KNOWN_IP_GOOD;
+	return rd_cksum_fold(sum_header(ip, hdr)) == 0;
+}
+
 static void
 parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct rd_rx_frame *out)
 {
@@ -223,7 +253,7 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 		drop_packet(out, RD_DROP_ip_header);
 	} else if (total < hdr || total > len) {
 		drop_packet(out, RD_DROP_ip_length);
-	} else if (rd_cksum_fold(sum_header(ip, hdr)) != 0) {
+	} else if (!header_good(ip, hdr, out->known)) {
 		drop_packet(out, RD_DROP_ip_checksum);
 	} else if (!rd_station_has(self, be32_load(ip + 16))) {
 		drop_packet(out, RD_DROP_ip_destination);
@@ -313,7 +343,15 @@ void
 rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 		struct rd_rx_frame *out)
 {
+	rd_packet_parse_known(self, frame, len, 0, out);
+}
+
+void
+rd_packet_parse_known(const struct rd_station *self, const uint8_t *frame, size_t len,
+		      uint32_t known, struct rd_rx_frame *out)
+{
 	memset(out, 0, sizeof *out);
+	out->known = (uint8_t)known;
 	if (len < RD_ETH_HDR) {
 		drop_packet(out, RD_DROP_short);
 		return;

@@ -8,6 +8,11 @@
 enum { RD_PROTO_ICMP = 1, RD_PROTO_TCP = 6, RD_PROTO_UDP = 17, RD_PROTO_ICMP6 = 58 };
 enum { RD_ICMP_HDR = 8, RD_ICMP_UNREACHABLE = 3 };
 
+/* Is the checksum of a datagram that has one right?  pseudo: the sum of its pseudo header; udp: its
+ * header, at in the frame, len bytes with what follows.  Sets tail_off and tail_sum. */
+bool rd_udp_sum_good(const struct rd_station *self, uint64_t pseudo, const uint8_t *udp,
+		     uint32_t len, struct rd_rx_frame *out, size_t at);
+
 /* For the kernel, perhaps: the verdict of a frame whose src_ip is known.  udp and icmp have their
  * whole headers. */
 void rd_kernel_tcp(const struct rd_station *self, const uint8_t *tcp, uint32_t len,

@@ -300,6 +300,17 @@ woken_text(const struct rd_port *p)
 	return "looks every 100 us, for this driver has no receive interrupts (see Workers)";
 }
 
+/* Whose work checksums are. */
+static void
+log_checksums(const char *leg, const struct rd_port *p)
+{
+	static const char *const whose[] = {"the worker", "the port"};
+	rd_log(RD_LOG_INFO,
+	       "%s leg: checksums received are looked at by %s (UDP) and %s (IPv4), those sent "
+	       "are made by %s",
+	       leg, whose[p->rx_udp_cksum], whose[p->rx_ip_cksum], whose[p->tx_cksum]);
+}
+
 static int
 do_port(struct relay *r, uint32_t i)
 {
@@ -314,6 +325,7 @@ do_port(struct relay *r, uint32_t i)
 		.fewer_queues = true,
 		.allmulti = p->prefix6_len != 0, /* neighbour discovery asks groups */
 		.rx_intr = r->conf->idle == RD_IDLE_SLEEP,
+		.rx_cksum = true,
 		.sort_ipv4 = p->address,
 		.sort_port = (uint16_t)p->udp_port,
 		.sort_ports = (uint16_t)r->nworkers,
@@ -333,6 +345,7 @@ do_port(struct relay *r, uint32_t i)
 	rd_log(RD_LOG_INFO, "%s leg: %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u",
 	       rd_leg_names[i], o->device, o->driver, o->mac[0], o->mac[1], o->mac[2], o->mac[3],
 	       o->mac[4], o->mac[5], o->mtu);
+	log_checksums(rd_leg_names[i], o);
 	if (r->conf->idle == RD_IDLE_SLEEP)
 		rd_log(RD_LOG_INFO, "%s leg: an idle worker %s", rd_leg_names[i], woken_text(o));
 	if (r->nworkers > 1)
@@ -425,6 +438,9 @@ set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 	};
 	leg->self.nmore = i < RD_LEGS ? rd_conf_leg_more(r->conf, (int)i, leg->self.more) : 0;
 	leg->self.sum_required = i != RD_LEG_PRIVATE;
+	leg->self.ports_sum = true;
+	for (uint32_t k = 0; k < r->conf->nlegs; k++)
+		leg->self.ports_sum &= r->port[k].tx_cksum;
 	if (p->prefix6_len) {
 		memcpy(leg->six.address, p->address6, sizeof leg->six.address);
 		memcpy(leg->six.gateway, p->next6, sizeof leg->six.gateway);

@@ -56,7 +56,8 @@ struct rd_port_conf {
 	uint16_t sort_port, sort_ports;
 	bool promisc; /* all frames, not only ours */
 	bool allmulti;
-	bool rx_intr; /* receive interrupts, where the driver has them: see nap.h */
+	bool rx_intr;  /* receive interrupts, where the driver has them: see nap.h */
+	bool rx_cksum; /* the owner of the queues reads what frames say of their checksums */
 };
 
 /* Turn c->device into what EAL probes.  index makes the vdev name unique in this
@@ -76,6 +77,10 @@ struct rd_port {
 	uint8_t mac[6];
 	bool tx_multi_seg; /* chained mbufs may be sent (negotiated) */
 	bool tx_cksum;	   /* IPv4 + UDP checksum offload (negotiated) */
+	/* Checksums that it looks at as frames come, and marks mbufs with (RTE_MBUF_F_RX_IP_CKSUM_*
+	 * and L4_CKSUM_*), as wished and offered.  Frames of which L4_CKSUM_NONE is said may be of
+	 * the same machine, and incomplete. */
+	bool rx_ip_cksum, rx_udp_cksum;
 	enum rd_sort sort;
 	int socket;		      /* NUMA node, 0 if unknown */
 	char device[RD_DEV_NAME_MAX]; /* as probed */

@@ -108,6 +108,7 @@ struct rd_station {
 	uint16_t nshards;      /* workers; 0: one, at udp_port */
 	uint16_t gateway_port; /* UDP port of the gateway to foreign hosts; 0 = none */
 	bool sum_required;     /* datagrams without a UDP checksum are dropped */
+	bool ports_sum;	       /* of all that is sent on: tail_sum is not wanted */
 	uint32_t nmore;
 	uint32_t more[RD_STATION_MORE];
 	uint32_t nopen;
@@ -137,15 +138,35 @@ struct rd_rx_frame {
 	 */
 	uint16_t src_6, quoted_6;
 	uint8_t icmp_code;
-	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
+	uint8_t ecn;   /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
+	uint8_t known; /* as given */
 	uint8_t src_mac[6];
 	bool announced;
 	struct rd_flow flow; /* RD_RX_TAP, RD_RX_TAP_FLOW */
 };
 
-/* frame[0..len) as received, without FCS. */
+/* What the port has found out of a frame's checksums, any of these; what it says nothing of is
+ * summed up here. */
+enum rd_known {
+	RD_KNOWN_IP_GOOD = 1,
+	RD_KNOWN_IP_BAD = 2,
+	RD_KNOWN_UDP_GOOD = 4,
+	RD_KNOWN_UDP_BAD = 8,
+};
+
+/* frame[0..len) as received, without FCS.  Of a datagram that has no checksum, or that is shorter
+ * than its IP packet, the port is not believed: some say bad of the one, and what they sum up of
+ * the other is theirs. */
+void rd_packet_parse_known(const struct rd_station *self, const uint8_t *frame, size_t len,
+			   uint32_t known, struct rd_rx_frame *out);
+/* The same if nothing is known. */
 void rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 		     struct rd_rx_frame *out);
+
+/* A frame whose sender has left the TCP or UDP checksum to a port that it never met (virtual
+ * machines and kernels of this machine): put it in.  False: it is none that could have such a
+ * checksum, or it says that it has none; then nothing is changed. */
+bool rd_packet_complete(uint8_t *frame, size_t len);
 
 /* Which worker is a frame for?  Looks no further than it must: datagrams to a worker's port,
  * and ICMP errors about one of its own, are that worker's; what a leg has one place for (ARP,
