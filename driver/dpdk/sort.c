@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams into queues by their UDP port. */
+#include <stdio.h>
 #include <string.h>
 #include <rte_byteorder.h>
+#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
@@ -52,8 +54,17 @@ fill_reta(const struct rd_port *p, const struct rd_port_conf *c, uint16_t size)
 	return rte_eth_dev_rss_reta_update(p->id, reta, size) == 0;
 }
 
+/* Drivers have their own words for what they do not take, or none. */
+static void
+note_refusal(struct rd_port *p, uint16_t port, const char *call, int r,
+	     const struct rte_flow_error *error)
+{
+	snprintf(p->sort_refused, sizeof p->sort_refused, "%s of UDP port %u to a queue: %s", call,
+		 port, error->message ? error->message : rte_strerror(r < 0 ? -r : r));
+}
+
 static bool
-add_rule(const struct rd_port *p, uint32_t ipv4, uint16_t port, uint16_t queue)
+add_rule(struct rd_port *p, uint32_t ipv4, uint16_t port, uint16_t queue)
 {
 	struct rte_flow_attr attr = {.ingress = 1};
 	struct rte_flow_item_ipv4 ip = {.hdr.dst_addr = rte_cpu_to_be_32(ipv4)};
@@ -71,13 +82,22 @@ add_rule(const struct rd_port *p, uint32_t ipv4, uint16_t port, uint16_t queue)
 		{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &to},
 		{.type = RTE_FLOW_ACTION_TYPE_END},
 	};
-	struct rte_flow_error error;
-	return rte_flow_create(p->id, &attr, pattern, actions, &error) != NULL;
+	struct rte_flow_error error = {0};
+	int r = rte_flow_validate(p->id, &attr, pattern, actions, &error);
+	if (r != 0) {
+		note_refusal(p, port, "rte_flow_validate", r, &error);
+		return false;
+	}
+	error = (struct rte_flow_error){0};
+	if (rte_flow_create(p->id, &attr, pattern, actions, &error))
+		return true;
+	note_refusal(p, port, "rte_flow_create", rte_errno, &error);
+	return false;
 }
 
 /* All or none. */
 static bool
-add_rules(const struct rd_port *p, const struct rd_port_conf *c)
+add_rules(struct rd_port *p, const struct rd_port_conf *c)
 {
 	struct rte_flow_error error;
 	for (uint16_t i = 0; i < c->sort_ports; i++)
@@ -93,6 +113,7 @@ void
 rd_sort_start(struct rd_port *p, const struct rd_port_conf *c, bool rss, uint16_t reta_size)
 {
 	p->sort = RD_SORT_NONE;
+	*p->sort_refused = '\0';
 	if (!c->sort_ports || p->n_rxq < 2)
 		return;
 	if (rss && fill_reta(p, c, reta_size))

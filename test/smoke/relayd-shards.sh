@@ -121,6 +121,9 @@ job spread p2p
 job order order
 verdict "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
 verdict "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
+refused=$(grep -c "net_af_packet takes no flow rules (rte_flow_validate of UDP port [0-9]* to a queue: " "$TB_LOG/relayd-afe0.log")
+[ "$refused" = 2 ] && refused=
+verdict "refused flow rules: the driver's words for both legs" "${refused:+$refused of 2 lines}"
 verdict "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"
 ports=$("$B/bin/relayctl" -s "$TB_ID-afe0" --json paths --kind trunk | python3 -c 'import json, sys
 print(*sorted({p["peer"] for p in json.load(sys.stdin)}))')

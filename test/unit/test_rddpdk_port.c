@@ -403,6 +403,36 @@ test_checksums_are_looked_at(void **state)
 	assert_int_equal(rd_pool_free(mp), 0);
 }
 
+/* A driver without flow rules says so; whether RSS sorts is another matter. */
+static void
+test_refused_rules_are_told(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = make_pool(2000);
+	struct rd_port p;
+	struct rd_port_conf c = {.device = "net_null8,size=60",
+				 .mtu = 1500,
+				 .n_rxq = 2,
+				 .n_txq = 2,
+				 .pool = mp,
+				 .sort_ipv4 = 0x0a000001,
+				 .sort_port = 7812,
+				 .sort_ports = 2};
+	if (rd_port_open(&p, &c, err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_not_equal(p.sort, RD_SORT_FLOW);
+	char want[128];
+	snprintf(want, sizeof want, "rte_flow_validate of UDP port 7812 to a queue: %s",
+		 strerror(ENOSYS));
+	assert_string_equal(p.sort_refused, want);
+	rd_port_close(&p);
+	c.n_rxq = 1; /* nothing to sort */
+	assert_int_equal(rd_port_open(&p, &c, err, sizeof err), 0);
+	assert_string_equal(p.sort_refused, "");
+	rd_port_close(&p);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
 static void
 test_failed_open_leaves_nothing(void **state)
 {
@@ -457,6 +487,7 @@ main(void)
 		cmocka_unit_test(test_frames_wake),
 		cmocka_unit_test(test_interrupts_wake),
 		cmocka_unit_test(test_checksums_are_looked_at),
+		cmocka_unit_test(test_refused_rules_are_told),
 		cmocka_unit_test(test_failed_open_leaves_nothing),
 		cmocka_unit_test(test_leak_is_seen),
 		cmocka_unit_test(test_shortage_is_explained),

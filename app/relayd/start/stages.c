@@ -311,6 +311,21 @@ log_checksums(const char *leg, const struct rd_port *p)
 	       leg, whose[p->rx_udp_cksum], whose[p->rx_ip_cksum], whose[p->tx_cksum]);
 }
 
+static void
+log_refusal(const char *leg, const struct rd_port *p)
+{
+	if (!*p->sort_refused)
+		return;
+	if (p->sort == RD_SORT_NONE)
+		rd_log(RD_LOG_WARNING,
+		       "%s leg: %s takes no flow rules (%s), and cannot sort by RSS: workers hand "
+		       "frames over to each other, which costs copies (steered)",
+		       leg, p->driver, p->sort_refused);
+	else
+		rd_log(RD_LOG_INFO, "%s leg: %s takes no flow rules (%s), so its RSS sorts", leg,
+		       p->driver, p->sort_refused);
+}
+
 static int
 do_port(struct relay *r, uint32_t i)
 {
@@ -348,6 +363,7 @@ do_port(struct relay *r, uint32_t i)
 	log_checksums(rd_leg_names[i], o);
 	if (r->conf->idle == RD_IDLE_SLEEP)
 		rd_log(RD_LOG_INFO, "%s leg: an idle worker %s", rd_leg_names[i], woken_text(o));
+	log_refusal(rd_leg_names[i], o);
 	if (r->nworkers > 1)
 		rd_log(RD_LOG_INFO,
 		       "%s leg: %u workers, %u receive and %u transmit queues, datagrams sorted by "

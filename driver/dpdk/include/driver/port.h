@@ -82,6 +82,9 @@ struct rd_port {
 	 * the same machine, and incomplete. */
 	bool rx_ip_cksum, rx_udp_cksum;
 	enum rd_sort sort;
+	/* Why the device takes no flow rules, in its driver's words; "" if it does or none is
+	 * wanted. */
+	char sort_refused[128];
 	int socket;		      /* NUMA node, 0 if unknown */
 	char device[RD_DEV_NAME_MAX]; /* as probed */
 	char name[64];		      /* EAL's name */
