@@ -10,6 +10,7 @@
 #include <rte_dev.h>
 #include <rte_pci.h>
 
+#include "driver/link.h"
 #include "driver/port.h"
 
 int
@@ -36,6 +37,7 @@ static int
 check_device_interface(const char *ifname, uint16_t mtu, char *err, size_t err_max)
 {
 	struct ifreq r = {0};
+	struct rd_link_mtu has;
 	int result = 0;
 
 	if (strlen(ifname) >= sizeof r.ifr_name || if_nametoindex(ifname) == 0) {
@@ -54,9 +56,8 @@ check_device_interface(const char *ifname, uint16_t mtu, char *err, size_t err_m
 	if (ioctl(fd, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP)) {
 		snprintf(err, err_max, "%s is down; fix: ip link set %s up", ifname, ifname);
 		result = -ENETDOWN;
-	} else if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < mtu) {
-		snprintf(err, err_max, "%s has MTU %d, %u is asked; fix: ip link set %s mtu %u",
-			 ifname, r.ifr_mtu, mtu, ifname, mtu);
+	} else if (rd_link_mtu(ifname, &has) &&
+		   rd_link_mtu_lacks(ifname, &has, mtu, err, err_max)) {
 		result = -EMSGSIZE;
 	}
 	close(fd);

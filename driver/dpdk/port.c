@@ -12,6 +12,7 @@
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "nap_private.h"
+#include "port_private.h"
 #include "pool_private.h"
 #include "sort_private.h"
 
@@ -22,6 +23,32 @@ adjust_queues(uint16_t want, uint16_t max, bool fewer)
 	if (max && q > max)
 		return fewer ? max : 0;
 	return q;
+}
+
+/* The longest packet in the frames that it claims to take, with the frame around it as
+ * rte_eth_dev_configure() reckons it. */
+static uint32_t
+frame_limit(const struct rte_eth_dev_info *info)
+{
+	uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+	if (info->max_mtu != UINT16_MAX && info->max_rx_pktlen > info->max_mtu)
+		around = info->max_rx_pktlen - info->max_mtu;
+	return info->max_rx_pktlen > around ? info->max_rx_pktlen - around : 0;
+}
+
+bool
+rd_port_takes(const char *device, bool virtual, uint32_t mtu, const struct rte_eth_dev_info *info,
+	      char *err, size_t err_max)
+{
+	uint32_t most = info->max_mtu;
+	if (!virtual && frame_limit(info) < most)
+		most = frame_limit(info);
+	if (mtu >= info->min_mtu && mtu <= most)
+		return true;
+	snprintf(err, err_max,
+		 "%s: MTU %u is asked, its driver %s takes %u to %u; fix: ask for one in between",
+		 device, mtu, info->driver_name, info->min_mtu, most);
+	return false;
 }
 
 /* Read what the driver offers and fill cfg; 0 or -ENOTSUP with the reason. */
@@ -55,18 +82,12 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 		p->rx_ip_cksum = cfg->rxmode.offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
 		p->rx_udp_cksum = cfg->rxmode.offloads & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 	}
-	/* Packet-socket drivers claim 1514 bytes whatever the interface takes: their MTU
-	 * is the interface's, which rd_dev_string has checked. */
-	cfg->rxmode.mtu = c->mtu;
-	if ((uint32_t)c->mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN > info->max_rx_pktlen) {
-		if (strncmp(p->name, "net_", 4) != 0 && strncmp(p->name, "eth_", 4) != 0) {
-			snprintf(err, err_max, "%s: MTU %u asked, %s takes frames of %u bytes",
-				 p->device, c->mtu, info->driver_name, info->max_rx_pktlen);
-			return -ENOTSUP;
-		}
-		cfg->rxmode.mtu =
-			(uint32_t)(info->max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
-	}
+	bool virtual = strncmp(p->name, "net_", 4) == 0 || strncmp(p->name, "eth_", 4) == 0;
+	if (!rd_port_takes(p->device, virtual, c->mtu, info, err, err_max))
+		return -ENOTSUP;
+	/* What a packet socket takes is its interface's, which rd_dev_string has checked. */
+	uint32_t claimed = frame_limit(info);
+	cfg->rxmode.mtu = c->mtu <= claimed ? c->mtu : claimed;
 	return 0;
 }
 

@@ -23,9 +23,11 @@
 
 #include "driver/eal.h"
 #include "driver/idle.h"
+#include "driver/link.h"
 #include "driver/nap.h"
 #include "driver/pool.h"
 #include "driver/port.h"
+#include "../../driver/dpdk/port_private.h"
 
 static char err[512];
 
@@ -128,6 +130,65 @@ test_device_names(void **state)
 	}
 	assert_true(rd_dev_is_pci("0000:3b:00.1"));
 	assert_false(rd_dev_is_pci("eth0"));
+}
+
+/* The range is the driver's, and in the text. */
+static void
+test_mtu_is_in_the_drivers_range(void **state)
+{
+	static const struct {
+		bool virtual;
+		uint16_t min, max;
+		uint32_t frame, mtu;
+		const char *text; /* NULL: it is taken */
+	} cases[] = {
+		{false, 68, 1500, 1518, 1500, NULL},
+		{false, 68, 1500, 1518, 9000,
+		 "x: MTU 9000 is asked, its driver d takes 68 to 1500"},
+		{false, 68, 9710, 9728, 9600, NULL},
+		{false, 68, UINT16_MAX, 1518, 1500, NULL},
+		{false, 68, UINT16_MAX, 1518, 1501, "takes 68 to 1500"},
+		{false, 1500, 9000, 9018, 1400,
+		 "MTU 1400 is asked, its driver d takes 1500 to 9000"},
+		/* A driver that counts two VLAN tags as well. */
+		{false, 68, 9674, 9700, 9674, NULL},
+		{false, 68, 9674, 9700, 9675, "takes 68 to 9674"},
+		{true, 68, UINT16_MAX, 1514, 9000, NULL},
+		{true, 68, 3498, 3512, 9000, "takes 68 to 3498"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct rte_eth_dev_info info = {.driver_name = "d",
+						.min_mtu = cases[i].min,
+						.max_mtu = cases[i].max,
+						.max_rx_pktlen = cases[i].frame};
+		*err = '\0';
+		assert_int_equal(
+			rd_port_takes("x", cases[i].virtual, cases[i].mtu, &info, err, sizeof err),
+			!cases[i].text);
+		assert_true(cases[i].text ? strstr(err, cases[i].text) != NULL : !*err);
+	}
+}
+
+/* As set, and as its driver would take. */
+static void
+test_mtu_of_interfaces(void **state)
+{
+	struct rd_link_mtu m, narrow = {1500, 68, 1500}, wide = {1500, 68, 65535},
+			      silent = {1500, 0, 0};
+	(void)state;
+	assert_true(rd_link_mtu("lo", &m));
+	assert_true(m.now >= 1500);
+	assert_false(rd_link_mtu("nosuch0", &m));
+	assert_false(rd_link_mtu_lacks("x", &narrow, 1500, err, sizeof err));
+	assert_true(rd_link_mtu_lacks("x", &narrow, 1501, err, sizeof err));
+	assert_string_equal(
+		err, "x: MTU 1501 is asked, its driver takes 68 to 1500; fix: ask for no more");
+	assert_true(rd_link_mtu_lacks("x", &wide, 9000, err, sizeof err));
+	assert_string_equal(err, "x has MTU 1500, 9000 is asked; fix: ip link set x mtu 9000");
+	assert_false(rd_link_mtu_outside("x", &wide, 9000, err, sizeof err));
+	assert_true(rd_link_mtu_lacks("x", &silent, 9000, err, sizeof err));
+	assert_non_null(strstr(err, "fix: ip link set x mtu 9000"));
 }
 
 static void
@@ -383,6 +444,9 @@ test_checksums_are_looked_at(void **state)
 	if (rd_port_open(&p, &c, err, sizeof err))
 		fail_msg("%s", err);
 	assert_true(p.rx_ip_cksum && p.rx_udp_cksum);
+	struct rd_link_mtu mtu;
+	assert_true(rd_link_mtu("sums0", &mtu));
+	assert_true(mtu.now == 1500 && mtu.min == 68 && mtu.max > 60000); /* of the kernel's tun */
 	assert_int_equal(marks_of(&p, "sums0", true, true),
 			 RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
 	assert_int_equal(marks_of(&p, "sums0", true, false),
@@ -482,6 +546,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_is_resident),
 		cmocka_unit_test(test_device_names),
+		cmocka_unit_test(test_mtu_is_in_the_drivers_range),
+		cmocka_unit_test(test_mtu_of_interfaces),
 		cmocka_unit_test(test_port_gives_everything_back),
 		cmocka_unit_test(test_refused_tail_is_freed),
 		cmocka_unit_test(test_frames_wake),

@@ -4,11 +4,13 @@
 
 #include "driver/aead.h"
 #include "driver/eal.h"
+#include "driver/link.h"
 #include "driver/port.h"
 #include "suci/addr.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -127,8 +129,9 @@ static void
 check_interface(const struct rd_conf_port *port, const char *at, int sock, struct rd_faults *faults)
 {
 	const char *name = port->interface;
-	char ptr[64], addr[INET_ADDRSTRLEN];
+	char ptr[64], addr[INET_ADDRSTRLEN], text[160];
 	struct ifreq r = {0};
+	struct rd_link_mtu has;
 	snprintf(ptr, sizeof ptr, "%s/interface", at);
 	strlcpy(r.ifr_name, name, sizeof r.ifr_name);
 	if (if_nametoindex(name) == 0) {
@@ -139,10 +142,10 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 	}
 	if (ioctl(sock, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP))
 		LACK(faults, ptr, "%s is down; fix: ip link set %s up", name, name);
-	if (ioctl(sock, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < (int)port->mtu) {
+	if (rd_link_mtu(name, &has) &&
+	    rd_link_mtu_lacks(name, &has, port->mtu, text, sizeof text)) {
 		snprintf(ptr, sizeof ptr, "%s/mtu", at);
-		LACK(faults, ptr, "%s has MTU %d, %u is asked; fix: ip link set %s mtu %u", name,
-		     r.ifr_mtu, port->mtu, name, port->mtu);
+		LACK(faults, ptr, "%s", text);
 		snprintf(ptr, sizeof ptr, "%s/interface", at);
 	}
 	if (kernel_address(name, addr) && is_default_route(name))
@@ -156,6 +159,28 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 		     "%s has the kernel address %s: the kernel would answer beside us; fix: "
 		     "ip addr flush dev %s",
 		     name, addr, name);
+}
+
+/* Some drivers leave the kernel its interface of the device.  Of others only DPDK knows, when the
+ * relay starts. */
+static void
+check_device_mtu(const struct rd_conf_port *port, const char *sys, const char *at,
+		 struct rd_faults *faults)
+{
+	char net[160], ptr[64], text[160];
+	struct rd_link_mtu has;
+	snprintf(net, sizeof net, "%s/net", sys);
+	DIR *d = opendir(net);
+	for (const struct dirent *e; d && (e = readdir(d));) {
+		if (*e->d_name == '.' || !rd_link_mtu(e->d_name, &has) ||
+		    !rd_link_mtu_outside(e->d_name, &has, port->mtu, text, sizeof text))
+			continue;
+		snprintf(ptr, sizeof ptr, "%s/mtu", at);
+		LACK(faults, ptr, "%s: %s", port->device, text);
+		break;
+	}
+	if (d)
+		closedir(d);
 }
 
 static void
@@ -172,6 +197,7 @@ check_named_device(const struct rd_conf_port *port, const char *at, struct rd_fa
 		     port->device);
 		return;
 	}
+	check_device_mtu(port, path, at, faults);
 	strlcat(path, "/driver", sizeof path);
 	ssize_t n = readlink(path, link, sizeof link - 1);
 	link[n > 0 ? n : 0] = '\0';

@@ -349,8 +349,11 @@ do_port(struct relay *r, uint32_t i)
 		.pools = r->pool,
 	};
 	r->port_conf[i] = pc;
-	if (rd_port_open(&r->port[i], &pc, r->err, ERR_MAX))
+	char why[ERR_MAX];
+	if (rd_port_open(&r->port[i], &pc, why, sizeof why)) {
+		snprintf(r->err, ERR_MAX, "%s leg: %.*s", rd_leg_names[i], ERR_MAX - 24, why);
 		return -1;
+	}
 	static const char *const sorts[] = {
 		[RD_SORT_NONE] = "the workers",
 		[RD_SORT_FLOW] = "flow rules of the port",
