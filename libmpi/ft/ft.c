@@ -377,7 +377,6 @@ agree_later(MPI_Comm comm, int *flag, MPI_Comm *newcomm, MPI_Request *request)
 /* ---- entry points ---- */
 
 #define ENTRY(name, params, call_)                                    \
-	LMPI_EXPORT int P##name params;                               \
 	LMPI_EXPORT int P##name params                                \
 	{                                                             \
 		struct lmpi_call call;                                \

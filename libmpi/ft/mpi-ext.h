@@ -11,6 +11,7 @@
  *
  * Key      MPIX_FT, an attribute of communicators, an int: 1 in a job that survives deaths, else 0.
  * Names    MPI_ aliases are of calls that the MPI Forum has taken.
+ * Tools    Every call has a second name with P before it, as those of mpi.h (MPI-4.1, 15.2).
  * Manual   doc/changing-jobs.md. */
 #ifndef MPI_EXT_H
 #define MPI_EXT_H
@@ -60,6 +61,23 @@ int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);
 int MPI_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
 int MPI_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+
+/* What a tool calls that has put its own function in the place of one of these (PMPI). */
+int PMPIX_Comm_revoke(MPI_Comm comm);
+int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
+int PMPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
+int PMPIX_Comm_failure_ack(MPI_Comm comm);
+int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+int PMPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new);
+int PMPI_Comm_revoke(MPI_Comm comm);
+int PMPI_Comm_is_revoked(MPI_Comm comm, int *flag);
+int PMPI_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int PMPI_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 
 #ifdef __cplusplus
 }

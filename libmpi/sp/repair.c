@@ -102,7 +102,6 @@ lmpi_sp_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 	return rc;
 }
 
-LMPI_EXPORT int PMPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new);
 LMPI_EXPORT int
 PMPIX_Comm_repair(MPI_Comm broken, MPI_Comm *same_size, int *i_am_new)
 {

@@ -11,6 +11,16 @@
 #error programs for Open MPI ask for these
 #endif
 
+/* As a tool does, which puts its own function in the place of the library's. */
+static int asked_revoked;
+
+int
+MPIX_Comm_is_revoked(MPI_Comm comm, int *flag)
+{
+	asked_revoked++;
+	return PMPIX_Comm_is_revoked(comm, flag);
+}
+
 static void
 no_failures(MPI_Comm comm)
 {
@@ -23,7 +33,8 @@ no_failures(MPI_Comm comm)
 	MPI_Group_free(&g);
 	MPI_Comm_ack_failed(comm, 5, &n);
 	CHECK(n == 0);
-	CHECK(MPIX_Comm_is_revoked(comm, &flag) == MPI_SUCCESS && !flag);
+	asked_revoked = 0;
+	CHECK(MPIX_Comm_is_revoked(comm, &flag) == MPI_SUCCESS && !flag && asked_revoked == 1);
 	int *survives = NULL;
 	MPI_Comm_get_attr(comm, MPIX_FT, &survives, &flag);
 	CHECK(flag && *survives == (getenv("LIBMPI_KEEP_GOING") != NULL));
