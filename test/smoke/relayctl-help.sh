@@ -43,6 +43,8 @@ for w in $(sed -n "s/.*words='\(log_level=.*\)'/\1/p" tools/relayctl/relayctl.ba
 	[ $? -eq 3 ] || WHY+="set ${w}1 is not sent "
 done
 says '--kind: "trunks" is not process, trunk, gateway, light or door' paths --kind trunks
+says 'fix: relayctl capture -w /tmp/a.pcapng' -w /tmp/a.pcapng capture -n 5
+says 'there is no command jbos; did you mean jobs' -w jbos
 verdict "wrong words" "$WHY"
 
 # shellcheck source=tools/relayctl/relayctl.bash

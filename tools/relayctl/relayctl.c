@@ -165,9 +165,11 @@ find_command(const char *name)
 	return NULL;
 }
 
+/* argv[0] is no command; wide: a -w stood before it. */
 static void
-unknown_command(const char *name)
+unknown_command(int argc, char **argv, bool wide)
 {
+	const char *name = argv[0];
 	const char *best = NULL;
 	unsigned least = UINT_MAX;
 
@@ -179,6 +181,14 @@ unknown_command(const char *name)
 			best = known;
 		}
 	}
+	for (int i = 1; wide && !best && i < argc; i++)
+		if (strcmp(argv[i], "capture") == 0) {
+			fprintf(stderr,
+				"relayctl: -w before a command means all columns; fix: relayctl "
+				"capture -w %s\n",
+				name);
+			return;
+		}
 	fprintf(stderr, "relayctl: there is no command %s; %s%s\n", name,
 		best ? "did you mean " : "relayctl --help lists them", best ? best : "");
 }
@@ -312,7 +322,7 @@ take_command(int argc, char **argv, struct options *o, const char **socket, int 
 	const struct command *cmd = optind < argc ? find_command(argv[optind]) : NULL;
 	*status = CTL_USAGE;
 	if (!cmd && optind < argc)
-		unknown_command(argv[optind]);
+		unknown_command(argc - optind, argv + optind, o->wide);
 	else if (!cmd)
 		usage(stderr);
 	if (!cmd)
