@@ -167,6 +167,8 @@ static const struct {
 	 "did you mean sealing.key_file?"},
 	{"right word in the wrong object", "\"name\": \"a\"",
 	 "\"name\": \"a\", \"key_file\": \"x\"", "/cluster/key_file", 2, "did you mean"},
+	{"right word in no object", "\"impi\":", "\"global_mtu_start\": 1500, \"impi\":",
+	 "/global_mtu_start", 9, "did you mean suci.global_mtu_start?"},
 	{"dotted key is unknown", "\"impi\":", "\"ports.private.mtu\": 1500, \"impi\":",
 	 "/ports.private.mtu", 9, "nested keys are written as objects"},
 	{"slash in a key is escaped", "\"impi\":", "\"a/b~c\": 1, \"impi\":", "/a~1b~0c", 9,

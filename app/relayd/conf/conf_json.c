@@ -416,7 +416,7 @@ nearest_key(const char *dotted)
 	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
 		const char *path = rd_conf_keys[i].path, *last = strrchr(path, '.');
 		const char *word = last ? last + 1 : path;
-		bool beside = strncmp(path, dotted, head) == 0;
+		bool beside = strncmp(path, dotted, head) == 0 && strcmp(word, name) != 0;
 		const char *rest = beside ? path + head : word;
 		size_t n = strcspn(rest, beside ? "." : "");
 		unsigned d = base_edit_distance(name, strlen(name), rest, n);
