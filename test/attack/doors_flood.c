@@ -2,13 +2,13 @@
 /* A tenant's processes at the relay of their cluster that ask for all they can, and for what they
  * may not have:
  *
- *     doors_flood IP:PORT SECONDS PROCESSES ADDRESS STALE
+ *     doors_flood IP:PORT SECONDS PROCESSES ADDRESS STALE [SEED]
  *
  * registers doors without end; imports ADDRESS, which is another tenant's, with a wrong token,
  * under its own realm, with a door of a foreign realm, at relays that are not there; imports STALE,
  * whose door has left; says what is no address, HOLD, DROP and LEAVE of any label; writes to any
- * label. The last line says what was sent and what came back.  Ends with 0 if nothing forged was
- * granted and all that was refused was told so. */
+ * label. The last line says what was sent, what came back, and the seed; without one it is of the
+ * clock.  Ends with 0 if nothing forged was granted and all that was refused was told so. */
 #include "door/client.h"
 #include "driver/suci_udp.h"
 
@@ -268,12 +268,14 @@ int
 main(int argc, char **argv)
 {
 	struct suci_addr relay;
-	if (argc != 6 || !suci_addr_parse(argv[1], strlen(argv[1]), &relay) ||
+	if (argc < 6 || argc > 7 || !suci_addr_parse(argv[1], strlen(argv[1]), &relay) ||
 	    door_address_parse(argv[4], &flood.good) || door_address_parse(argv[5], &flood.stale)) {
-		fprintf(stderr, "usage: doors_flood IP:PORT SECONDS PROCESSES ADDRESS STALE\n");
+		fprintf(stderr, "usage: doors_flood IP:PORT SECONDS PROCESSES ADDRESS STALE "
+				"[SEED]\n");
 		return 2;
 	}
-	flood.prng = base_prng_seed(suci_udp_now_ns());
+	uint64_t seed = argc > 6 ? strtoull(argv[6], NULL, 0) : suci_udp_now_ns();
+	flood.prng = base_prng_seed(seed);
 	uint32_t n = (uint32_t)strtoul(argv[3], NULL, 10);
 	for (; flood.n < n && flood.n < PROCESSES_MAX; flood.n++)
 		if (!start_process(&flood.process[flood.n], &relay, flood.n + 1)) {
@@ -282,10 +284,10 @@ main(int argc, char **argv)
 		}
 	go_on_for(strtoull(argv[2], NULL, 10) * BASE_S_NS);
 	printf("%llu notes, %llu segments of %u processes: %llu addresses, %llu refused, %llu "
-	       "granted, %llu gone, %llu paths lost\n",
+	       "granted, %llu gone, %llu paths lost; seed %#llx\n",
 	       (unsigned long long)flood.notes, (unsigned long long)flood.segments, flood.n,
 	       (unsigned long long)flood.addresses, (unsigned long long)flood.refused,
 	       (unsigned long long)flood.granted, (unsigned long long)flood.gone,
-	       (unsigned long long)flood.lost);
+	       (unsigned long long)flood.lost, (unsigned long long)seed);
 	return flood.addresses && flood.refused && !flood.granted ? 0 : 1;
 }
