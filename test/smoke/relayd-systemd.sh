@@ -86,6 +86,7 @@ fails() { ! "$@"; }
 journal() { journalctl --no-pager -q -o cat "$@"; }
 complaints() { # UNIT
 	local said
+	journal -u "$1" | grep -q . || { echo "nothing of $1 is in the journal"; return 1; }
 	said=$(journal -u "$1" -p warning _TRANSPORT=stdout
 		journal -u "$1" _TRANSPORT=stdout | grep -iE 'error|denied|not permitted')
 	[ -z "$said" ] || { echo "$said"; return 1; }
