@@ -233,13 +233,18 @@ printf '127.0.0.2\n\n no_such.invalid:2\n' >"$WORK/wrong"
 	grep -qx "mpirun: -host: no machine is called no_such.invalid (.*); fix: correct the name, or say --launcher $WORK/prterun .*" "$WORK/out" &&
 		[ "$(wc -l <"$WORK/out")" -eq 1 ] || fail "a host that nobody knows"
 	gives 2 -n 2 -hostfile "$WORK/wrong" ./app && says "$WORK/wrong:3: no machine is called no_such.invalid ("
+	gives 2 -n 2 -host localhost,2001:db8::7 ./app && says "mpirun: -host: 2001:db8::7 is an IPv6 address"
+	printf '[2001:db8::7]:4\n' >"$WORK/wrong"
+	gives 2 -n 2 -hostfile "$WORK/wrong" ./app && says "$WORK/wrong:1: 2001:db8::7 is an IPv6 address"
+	gives 2 -n 2 -host a:b:c ./app && says "no machine is called a:b:c"
+	gives 0 --launcher "$WORK/prterun" -n 2 -host 2001:db8::7 ./app && says "prterun -n 2 -host 2001:db8::7"
 	gives 0 --launcher "$WORK/prterun" -n 2 -host no_such.invalid ./app && says "prterun -n 2 -host no_such.invalid"
 ) || exit 1
-printf '# us\n\nlocalhost slots=4\n%s:2\n' "$(hostname)" >"$WORK/here"
+printf '# us\n\nlocalhost slots=4\n%s:2\n::1 slots=1\n[::1]:2 # again\n' "$(hostname)" >"$WORK/here"
 printf 'localhost\n127.0.0.2 slots=4\n' >"$WORK/there"
 (
 	PATH=$WORK:$PATH
-	for w in "-host localhost" "-H localhost:4,$(hostname)" "-hostfile $WORK/here" "-f $WORK/here"; do
+	for w in "-host localhost" "-H localhost:4,$(hostname)" "-host ::1" "-host [::1]:2,localhost" "-hostfile $WORK/here" "-f $WORK/here"; do
 		# shellcheck disable=SC2086
 		gives 0 $w -n 2 sh -c 'echo here $PMIX_RANK' && says "here 1"
 	done
