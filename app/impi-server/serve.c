@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/bytes.h"
+#include "base/lobby.h"
 #include "driver/accept.h"
 #include "driver/secrets.h"
 
@@ -116,10 +116,9 @@ name_peer(char *out, size_t cap, const struct sockaddr_storage *ss)
 	}
 }
 
-/* Where it comes from: the address, and a number for its source: of IPv6 the /64, which one
- * host may have for itself. */
-static uint64_t
-source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
+/* The address it comes from. */
+static void
+read_source(const struct sockaddr_storage *ss, uint8_t addr[16])
 {
 	if (ss->ss_family == AF_INET) {
 		struct sockaddr_in sin;
@@ -130,10 +129,6 @@ source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
 		memcpy(&sin6, ss, sizeof sin6);
 		memcpy(addr, sin6.sin6_addr.s6_addr, 16);
 	}
-	uint8_t v4[16];
-	base_prefix_v4(0, v4);
-	return memcmp(addr, v4, 12) == 0 ? be32_load(addr + 12) + 1ull
-					 : be64_load(addr) | 1ull << 63;
 }
 
 /* A cluster whose front end lost power sends no FIN: let the kernel find out. */
@@ -230,13 +225,13 @@ accept_all(struct serve *v)
 			return;
 		}
 		uint8_t addr[16];
-		uint64_t source = source_of(&ss, addr);
+		read_source(&ss, addr);
 		name_peer(name, sizeof name, &ss);
 		if (!serve_allowed(v, addr, name)) {
 			close(fd);
 			continue;
 		}
-		int conn = open_conn(v, source, name);
+		int conn = open_conn(v, base_lobby_source(addr), name);
 		if (conn < 0) { /* room_ns() said otherwise */
 			serve_log("%s: refused, no room", name);
 			close(fd);

@@ -2,6 +2,20 @@
 #include "base/lobby.h"
 
 #include "base/assert.h"
+#include "base/bytes.h"
+#include "base/prefix.h"
+
+#include <string.h>
+
+uint64_t
+base_lobby_source(const uint8_t addr[16])
+{
+	uint8_t v4[16];
+
+	base_prefix_v4(be32_load(addr + 12), v4);
+	return memcmp(addr, v4, sizeof v4) == 0 ? be32_load(addr + 12) + 1ull
+						: be64_load(addr) | 1ull << 63;
+}
 
 void
 base_lobby_init(struct base_lobby *l, uint32_t seats, uint64_t grace_ns)

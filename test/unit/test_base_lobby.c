@@ -2,7 +2,10 @@
 /* Places for connections that have not said who they are. */
 #include "base/lobby.h"
 
+#include "base/prefix.h"
 #include "base/prng.h"
+
+#include <string.h>
 
 #include "cmocka_all.h"
 
@@ -71,12 +74,32 @@ a_flood_never_evicts_the_only_one(void **state)
 	}
 }
 
+static void
+networks_of_ipv6_are_sources(void **state)
+{
+	(void)state;
+	static const uint8_t host[16] = {0xfd, 0, 1, [7] = 2, [15] = 3};
+	uint8_t near[16], far[16], v4[16], other[16], loopback[16] = {[15] = 1};
+	memcpy(near, host, sizeof near);
+	near[8] = 0xff;
+	memcpy(far, host, sizeof far);
+	far[7] = 3;
+	base_prefix_v4(0x0a000001, v4);
+	base_prefix_v4(0x0a000002, other);
+	assert_true(base_lobby_source(host) == base_lobby_source(near));
+	assert_true(base_lobby_source(host) != base_lobby_source(far));
+	assert_true(base_lobby_source(v4) != base_lobby_source(other));
+	assert_true(base_lobby_source(loopback) &&
+		    base_lobby_source(v4) != base_lobby_source(host));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_source_cannot_keep_others_out),
 		cmocka_unit_test(the_oldest_of_many_sources_has_a_grace),
+		cmocka_unit_test(networks_of_ipv6_are_sources),
 		cmocka_unit_test(a_flood_never_evicts_the_only_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,9 @@ struct base_lobby {
 	struct base_lobby_seat seat[BASE_LOBBY_SEATS_MAX];
 };
 
+/* The source that an address is of (base/prefix.h has the form): itself, of IPv6 the /64, which one
+ * host may have for itself.  Not 0. */
+uint64_t base_lobby_source(const uint8_t addr[16]);
 /* seats: 1 .. BASE_LOBBY_SEATS_MAX. */
 void base_lobby_init(struct base_lobby *l, uint32_t seats, uint64_t grace_ns);
 /* Take a seat: its number, or -1 if none is free (see base_lobby_victim()). */
