@@ -3,8 +3,6 @@
  * (doc/job-setup.md, Doors). */
 #include "private.h"
 
-#include "base/bytes.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -595,7 +593,7 @@ int64_t
 datagram_open_at(struct datagram_sock *s, const char *address)
 {
 	struct door_address a;
-	uint8_t ip[4];
+	uint8_t ip[16];
 	if (datagram_enter(s))
 		return -1;
 	if (!s->conf.doors)
@@ -618,12 +616,13 @@ datagram_open_at(struct datagram_sock *s, const char *address)
 		return datagram_fail(s, EHOSTUNREACH,
 				     "the address is behind a relay: set conf.relay to our own");
 	}
-	be32_store(ip, a.relay[0].ipv4);
-	struct suci_addr to = suci_addr_v4(ip, a.relay[0].port);
+	door_address_place(&a, ip);
+	struct suci_addr to = suci_addr_of(ip, a.relay[0].port);
 	if (datagram_out_of_reach(s, &to))
 		return datagram_fail(s, EAFNOSUPPORT,
-				     "the address is IPv4, and conf.ip is IPv6: set it to :: to "
-				     "have both");
+				     "the address is IPv%u, and conf.ip is IPv%u: set it to :: to "
+				     "have both",
+				     to.family, suci_udp_local(s->udp).family);
 	return open_place(s, &a, &to);
 }
 
@@ -667,17 +666,14 @@ static int
 name_place(struct datagram_sock *s)
 {
 	struct suci_addr at = suci_udp_local(s->udp);
-	uint32_t ip = at.family == 4 ? be32_load(at.ip + 12) : 0;
-	if (at.family == 6 && !suci_addr_is_any(&at))
-		return datagram_fail(s, EAFNOSUPPORT,
-				     "an address of a door is IPv4, and conf.ip is IPv6");
-	if (!ip)
+	uint8_t ip[16];
+	if (suci_addr_is_any(&at))
 		return datagram_fail(s, EINVAL,
 				     "conf.ip has to say at which address others reach us, or "
 				     "conf.relay which relay carries the door");
-	s->door.at.flags = DOOR_FLAG_PROCESS;
+	suci_addr_16(&at, ip);
+	door_address_put_place(&s->door.at, ip, at.port);
 	s->door.at.label = DIRECT_LABEL;
-	s->door.at.relay[0] = (struct door_relay){ip, at.port};
 	s->door.have = true;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/prefix.h"
 #include "base/siphash.h"
 
 #include <stdbool.h>
@@ -26,12 +27,56 @@ door_strerror(int err)
 }
 
 static bool
+place_is_six(const struct door_address *a)
+{
+	static const uint8_t none[16];
+	return memcmp(a->six, none, sizeof none) != 0;
+}
+
+void
+door_address_place(const struct door_address *a, uint8_t ip[16])
+{
+	if (place_is_six(a))
+		memcpy(ip, a->six, sizeof a->six);
+	else
+		base_prefix_v4(a->relay[0].ipv4, ip);
+}
+
+void
+door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t port)
+{
+	uint32_t ipv4 = be32_load(ip + 12);
+	uint8_t mapped[16];
+	base_prefix_v4(ipv4, mapped);
+	bool six = memcmp(ip, mapped, sizeof mapped) != 0;
+	a->flags = DOOR_FLAG_PROCESS;
+	a->nrelays = 1;
+	a->relay[0] = (struct door_relay){six ? 0 : ipv4, port};
+	memset(a->six, 0, sizeof a->six);
+	if (six)
+		memcpy(a->six, ip, sizeof a->six);
+}
+
+/* A place that others reach, and that is none of IPv4 in another form. */
+static bool
+place_is_right(const struct door_address *a)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *ip = a->six;
+	return a->flags == DOOR_FLAG_PROCESS && a->nrelays == 1 && !a->relay[0].ipv4 &&
+	       a->relay[0].port && ip[0] != 0xff && (ip[0] != 0xfe || (ip[1] & 0xc0) != 0x80) &&
+	       memcmp(ip, mapped, sizeof mapped) != 0;
+}
+
+static bool
 check_fields(const struct door_address *a)
 {
 	if (a->n == 0 || a->label == 0 || a->label > DOOR_LABELS_END - a->n || a->nrelays == 0 ||
 	    a->nrelays > DOOR_RELAYS_MAX || a->flags & ~DOOR_FLAG_PROCESS ||
 	    (a->flags & DOOR_FLAG_PROCESS && a->nrelays != 1))
 		return false;
+	if (place_is_six(a))
+		return place_is_right(a);
 	for (uint32_t i = 0; i < a->nrelays; i++) {
 		if (!a->relay[i].ipv4 || !a->relay[i].port)
 			return false;
@@ -49,7 +94,8 @@ door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX])
 	struct base_writer w = base_writer(out, DOOR_ADDRESS_MAX);
 	if (!check_fields(a))
 		return 0;
-	base_write_u8(&w, (uint8_t)(DOOR_VERSION << 4 | a->nrelays));
+	bool six = place_is_six(a);
+	base_write_u8(&w, (uint8_t)((six ? DOOR_VERSION_SIX : DOOR_VERSION) << 4 | a->nrelays));
 	base_write_u8(&w, a->flags);
 	base_write_be16(&w, a->n);
 	base_write_be32(&w, a->cluster);
@@ -57,7 +103,10 @@ door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX])
 	base_write_be32(&w, a->label);
 	base_write_be64(&w, a->token);
 	for (uint32_t i = 0; i < a->nrelays; i++) {
-		base_write_be32(&w, a->relay[i].ipv4);
+		if (six)
+			base_write_bytes(&w, a->six, sizeof a->six);
+		else
+			base_write_be32(&w, a->relay[i].ipv4);
 		base_write_be16(&w, a->relay[i].port);
 	}
 	base_write_be32(&w, base_crc32c(0, out, base_writer_len(&w)));
@@ -70,7 +119,8 @@ door_address_decode(const void *in, size_t len, struct door_address *out)
 	struct base_reader r = base_reader(in, len);
 	struct door_address a = {0};
 	uint8_t head = base_read_u8(&r);
-	if (len && head >> 4 != DOOR_VERSION)
+	bool six = head >> 4 == DOOR_VERSION_SIX;
+	if (len && !six && head >> 4 != DOOR_VERSION)
 		return DOOR_ERR_VERSION;
 	a.nrelays = head & 15;
 	a.flags = base_read_u8(&r);
@@ -79,10 +129,14 @@ door_address_decode(const void *in, size_t len, struct door_address *out)
 	a.realm = base_read_be64(&r);
 	a.label = base_read_be32(&r);
 	a.token = base_read_be64(&r);
-	if (base_reader_ok(&r) && (a.nrelays == 0 || a.nrelays > DOOR_RELAYS_MAX))
+	if (base_reader_ok(&r) && (a.nrelays == 0 || a.nrelays > (six ? 1u : DOOR_RELAYS_MAX)))
 		return DOOR_ERR_FIELD;
 	for (uint32_t i = 0; i < a.nrelays && base_reader_ok(&r); i++) {
-		a.relay[i].ipv4 = base_read_be32(&r);
+		const uint8_t *ip = six ? base_read_bytes(&r, sizeof a.six) : NULL;
+		if (ip)
+			memcpy(a.six, ip, sizeof a.six);
+		else
+			a.relay[i].ipv4 = base_read_be32(&r);
 		a.relay[i].port = base_read_be16(&r);
 	}
 	uint32_t crc = base_read_be32(&r);

@@ -48,7 +48,7 @@
  *            handler ran while they slept, unless a block is already on its way
  *            between the caller's buffer and the wire; then they go on.
  * Limits     ids 0 .. 65535, and those of doors; blocks 0 .. 2^42 bytes; IPv4
- *            and IPv6 (global and unique local addresses), doors IPv4.
+ *            and IPv6 (global and unique local addresses); doors at relays IPv4.
  * Units      bytes, bytes per second, microseconds and milliseconds as the names
  *            say.  sec, usec: a time to wait; 0, 0 only looks, sec < 0 has no end.
  *

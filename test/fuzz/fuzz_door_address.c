@@ -22,6 +22,12 @@ check_forms(const struct door_address *a, const void *bytes, size_t len)
 	BASE_ASSERT(door_address_print(a, text) == 0 && strlen(text) < sizeof text);
 	BASE_ASSERT(door_address_parse(text, &back) == 0);
 	BASE_ASSERT(back.label == a->label && back.token == a->token && back.n == a->n);
+	if (!(a->flags & DOOR_FLAG_PROCESS))
+		return;
+	uint8_t ip[16], whole[DOOR_ADDRESS_MAX];
+	door_address_place(a, ip);
+	door_address_put_place(&back, ip, a->relay[0].port);
+	BASE_ASSERT(door_address_encode(&back, whole) == n && memcmp(whole, out, n) == 0);
 }
 
 int

@@ -7,11 +7,11 @@
 #define REALM 0x1234567890abcdefu
 
 static struct datagram_sock *
-open_door(uint32_t doors, uint64_t realm)
+open_door_at(const char *ip, uint32_t doors, uint64_t realm)
 {
 	struct datagram_conf c;
 	datagram_conf_init(&c);
-	c.ip = "127.0.0.1";
+	c.ip = ip;
 	c.doors = doors;
 	c.realm = realm;
 	c.close_ms = 100;
@@ -21,6 +21,12 @@ open_door(uint32_t doors, uint64_t realm)
 		print_error("%s\n", datagram_error(NULL));
 	assert_non_null(s);
 	return s;
+}
+
+static struct datagram_sock *
+open_door(uint32_t doors, uint64_t realm)
+{
+	return open_door_at("127.0.0.1", doors, realm);
 }
 
 /* Two sockets, and the address of the first. */
@@ -75,6 +81,38 @@ strangers_meet(void **state)
 	datagram_priority(k.s[0], (uint32_t)from, 3);
 	send_to(&k, 0, from, "urgent");
 	assert_int_equal(expect_at(&k, 1, "urgent"), there);
+	kit_fini(&k);
+}
+
+/* An address has one kind; who has another one is told, and who has both reaches both. */
+static void
+strangers_meet_by_ipv6(void **state)
+{
+	(void)state;
+	if (access("/proc/net/if_inet6", F_OK) != 0)
+		skip();
+	struct kit k = {.n = 3};
+	char address[DATAGRAM_ADDRESS_MAX], other[DATAGRAM_ADDRESS_MAX];
+	k.s[0] = open_door_at("::1", 4, REALM);
+	k.s[1] = open_door_at("::", 4, REALM);
+	k.s[2] = open_door(4, REALM);
+	assert_int_equal(datagram_address(k.s[0], address), 0);
+	assert_int_equal(datagram_address(k.s[2], other), 0);
+	int64_t there = datagram_open_at(k.s[1], address);
+	assert_true(there >= DATAGRAM_DOOR_ID);
+	send_to(&k, 1, there, "question");
+	int64_t from = expect_at(&k, 0, "question");
+	send_to(&k, 0, from, "answer");
+	assert_int_equal(expect_at(&k, 1, "answer"), there);
+	send_to(&k, 1, datagram_open_at(k.s[1], other), "question");
+	expect_at(&k, 2, "question");
+	assert_int_equal(datagram_open_at(k.s[2], address), -1);
+	assert_int_equal(errno, EAFNOSUPPORT);
+	assert_non_null(strstr(datagram_error(k.s[2]), "is IPv6, and conf.ip is IPv4"));
+	assert_int_equal(datagram_open_at(k.s[0], other), -1);
+	assert_non_null(strstr(datagram_error(k.s[0]), "is IPv4, and conf.ip is IPv6"));
+	assert_int_equal(datagram_address(k.s[1], other), -1);
+	assert_int_equal(errno, EINVAL);
 	kit_fini(&k);
 }
 
@@ -283,6 +321,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strangers_meet),
+		cmocka_unit_test(strangers_meet_by_ipv6),
 		cmocka_unit_test(large_blocks_pass),
 		cmocka_unit_test(a_door_is_closed_with_blocks_on_their_way),
 		cmocka_unit_test(what_proves_nothing_is_refused),

@@ -28,6 +28,18 @@ static const uint8_t golden[44] = {
 	0,    0,    0,	  0,						  /* crc32c */
 };
 
+/* A process that has IPv6 alone. */
+static const uint8_t place6[16] = {0xfd, 0, 0x57, 0xa6, [15] = 2};
+static const uint8_t golden6[50] = {
+	0x21, 1,    0,	  1,	0xa1, 0xb2, 0xc3, 0xd4, /* to the cluster */
+	1,    2,    3,	  4,	5,    6,    7,	  8,	/* realm */
+	0,    0,    0,	  17,				/* label */
+	0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, /* token */
+	0xfd, 0,    0x57, 0xa6, 0,    0,    0,	  0,	/* place */
+	0,    0,    0,	  0,	0,    0,    0,	  2,	/* its end */
+	0x1e, 0x84, 0,	  0,	0,    0,		/* port, crc32c */
+};
+
 /* The bytes with their checksum, as it is after a change. */
 static size_t
 make_sealed(uint8_t out[64], size_t len)
@@ -48,6 +60,95 @@ address_golden_both_ways(void **state)
 	assert_memory_equal(out, want, len);
 	assert_int_equal(door_address_decode(want, len, &back), 0);
 	assert_memory_equal(&back, &sample, sizeof back);
+}
+
+static struct door_address
+make_process(const uint8_t ip[16])
+{
+	struct door_address a = {.realm = sample.realm,
+				 .token = sample.token,
+				 .cluster = sample.cluster,
+				 .label = 17,
+				 .n = 1};
+	door_address_put_place(&a, ip, 7812);
+	return a;
+}
+
+static void
+places_of_ipv6_both_ways(void **state)
+{
+	(void)state;
+	uint8_t want[64], out[DOOR_ADDRESS_MAX], ip[16];
+	struct door_address a = make_process(place6), back;
+	memcpy(want, golden6, sizeof golden6);
+	size_t len = make_sealed(want, sizeof golden6);
+	assert_int_equal(door_address_encode(&a, out), len);
+	assert_memory_equal(out, want, len);
+	assert_int_equal(door_address_decode(want, len, &back), 0);
+	assert_memory_equal(&back, &a, sizeof back);
+	door_address_place(&back, ip);
+	assert_memory_equal(ip, place6, sizeof ip);
+	assert_int_equal(back.relay[0].port, 7812);
+	for (size_t cut = 1; cut < len; cut++)
+		assert_int_equal(door_address_decode(want, cut, &back), DOOR_ERR_SHORT);
+	assert_int_equal(door_address_decode(want, len + 1, &back), DOOR_ERR_LONG);
+}
+
+/* As all have known it. */
+static void
+places_of_ipv4_are_version_1(void **state)
+{
+	(void)state;
+	static const uint8_t ip[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
+	uint8_t out[DOOR_ADDRESS_MAX], back[16];
+	struct door_address a = make_process(ip);
+	assert_int_equal(door_address_encode(&a, out), DOOR_ADDRESS_MIN);
+	assert_int_equal(out[0], 0x11);
+	assert_int_equal(a.relay[0].ipv4, 0xc0000201);
+	door_address_place(&a, back);
+	assert_memory_equal(back, ip, sizeof ip);
+	/* Whoever had the other kind before has this one now. */
+	a = make_process(place6);
+	door_address_put_place(&a, ip, 7812);
+	assert_int_equal(door_address_encode(&a, out), DOOR_ADDRESS_MIN);
+}
+
+static void
+bad_places_are_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		size_t at;
+		uint8_t value[16];
+		size_t len;
+	} cases[] = {
+		{"two relays", 0, {0x22}, 1},
+		{"no relay", 0, {0x20}, 1},
+		{"not a process", 1, {0}, 1},
+		{"nowhere", 28, {0}, 16},
+		{"IPv4 in another form", 28, {[10] = 0xff, 0xff, 192, 0, 2, 1}, 16},
+		{"link-local", 28, {0xfe, 0xbf}, 2},
+		{"multicast", 28, {0xff}, 1},
+		{"no port", 44, {0, 0}, 2},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint8_t in[64];
+		struct door_address a = {.label = 42};
+		print_message("%s\n", cases[i].name);
+		memcpy(in, golden6, sizeof golden6);
+		memcpy(in + cases[i].at, cases[i].value, cases[i].len);
+		make_sealed(in, sizeof golden6);
+		assert_int_equal(door_address_decode(in, sizeof golden6, &a), DOOR_ERR_FIELD);
+		assert_int_equal(a.label, 42);
+	}
+	struct door_address a = make_process(place6);
+	uint8_t out[DOOR_ADDRESS_MAX];
+	a.flags = 0;
+	assert_int_equal(door_address_encode(&a, out), 0);
+	a = make_process(place6);
+	a.relay[0].ipv4 = 1;
+	assert_int_equal(door_address_encode(&a, out), 0);
 }
 
 static void
@@ -80,7 +181,8 @@ bad_bytes_are_refused(void **state)
 		uint8_t value;
 		int err;
 	} cases[] = {
-		{"version 2", 0, 0x22, DOOR_ERR_VERSION},
+		{"version 3", 0, 0x32, DOOR_ERR_VERSION},
+		{"version 2, of relays", 0, 0x22, DOOR_ERR_FIELD},
 		{"no relay", 0, 0x10, DOOR_ERR_FIELD},
 		{"four relays", 0, 0x14, DOOR_ERR_FIELD},
 		{"one relay less", 0, 0x11, DOOR_ERR_LONG},
@@ -186,6 +288,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(address_golden_both_ways),
+		cmocka_unit_test(places_of_ipv6_both_ways),
+		cmocka_unit_test(places_of_ipv4_are_version_1),
+		cmocka_unit_test(bad_places_are_refused),
 		cmocka_unit_test(text_both_ways),
 		cmocka_unit_test(bad_bytes_are_refused),
 		cmocka_unit_test(bad_relays_are_refused),

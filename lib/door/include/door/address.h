@@ -2,14 +2,15 @@
 /* door/address.h - the address of a door: an endpoint that joined at any time and can be imported
  * by whoever holds these bytes (doc/wire.md, Doors).
  *
- *      0 version 4 bits = 1 | relays 4 bits (1 .. 3)
+ *      0 version 4 bits = 1 or 2 | relays 4 bits (1 .. 3)
  *      1 flags 8       1: no relay, the process itself is there
  *      2 n 16          consecutive labels, 1 ..
  *      4 cluster 32    for people and logs: which cluster it says it is of
  *      8 realm 64      random: who may find whom
  *     16 label 32      the first, below 2^24 - n + 1
  *     20 token 64      random: the proof
- *     28 relays x { ipv4 32 | port 16 }   by their global addresses
+ *     28 relays x { ipv4 32 | port 16 }   by their global addresses; of version 2 one { ipv6 128 |
+ *                     port 16 }, of a process (flag 1) that has IPv6 alone
  *        crc32c 32     of all before: a letter that was mistyped is no attempt to guess
  *
  * As text, for a port name or a file: "door:" and the bytes in base64url (RFC 4648, section 5)
@@ -26,6 +27,7 @@
 #include <stdint.h>
 
 #define DOOR_VERSION	  1
+#define DOOR_VERSION_SIX  2
 #define DOOR_RELAYS_MAX	  3u
 #define DOOR_LABELS_END	  (1u << 24) /* labels of doors are below */
 #define DOOR_ADDRESS_MIN  38u
@@ -52,7 +54,7 @@ enum door_err {
 const char *door_strerror(int err);
 
 struct door_relay {
-	uint32_t ipv4; /* not 0 */
+	uint32_t ipv4; /* not 0, but of an address with six */
 	uint16_t port; /* not 0 */
 };
 
@@ -64,7 +66,14 @@ struct door_address {
 	uint8_t flags;
 	uint8_t nrelays;
 	struct door_relay relay[DOOR_RELAYS_MAX]; /* no two alike */
+	uint8_t six[16]; /* a process is there, at the port of relay[0]; 0: none */
 };
+
+/* Where the process of an address with DOOR_FLAG_PROCESS is, at the port of relay[0]; IPv4 as
+ * ::ffff:a.b.c.d. */
+void door_address_place(const struct door_address *a, uint8_t ip[16]);
+/* Say that it is there: flags, relays and six. */
+void door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t port);
 
 /* Bytes written; 0 if a field is out of range. */
 size_t door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX]);
