@@ -7,6 +7,7 @@
  *   peers.c    which clients are foreign, and how they want to be spoken to
  *   join.c     rank 0's conversation with the impi server or relay
  *   hosts.c    which IMPI hosts this client is
+ *   socket.c   TCP sockets of either family
  *   dance.c    TCP connections to the hosts of foreign clients
  *   port.c     ports: sockets where the roots of two jobs meet
  *   guests.c   who connects there, until a conversation begins
@@ -197,6 +198,14 @@ void lmpi_port_print_stats(void);
 /* The IMPI host (from 0) of each of n processes: one host per distinct address if the
  * ranks of every address are contiguous, else one for all.  Returns how many. */
 uint32_t lmpi_hosts_group(const struct lmpi_contact *contact, uint32_t n, uint32_t *host_of);
+
+/* --- socket.c: sockets do not block, and are not inherited */
+/* One that listens at that address, on any port; -1 and errno. */
+int lmpi_tcp_listen(const struct suci_addr *at, int backlog, uint16_t *port);
+/* One that is connecting to a port there from the address own (NULL, or of another family: any),
+ * *err EINPROGRESS or 0; or -1 and errno in *err. */
+int lmpi_tcp_begin(const struct suci_addr *at, uint16_t port, const struct suci_addr *own,
+		   int *err);
 
 /* --- dance.c (IMPI reference 4); functions return 0 or an error class (said). */
 /* Listen at that address, on any port. */

@@ -70,30 +70,17 @@ static int listener = FD_NONE;
 
 /* --- sockets -------------------------------------------------------------- */
 
-static socklen_t
-socket_name(const struct suci_addr *at, uint16_t port, union udp_name *name)
-{
-	struct suci_addr a = *at;
-
-	a.port = port;
-	return suci_udp_name(&a, at->family == 6 ? AF_INET6 : AF_INET, name);
-}
-
 int
 lmpi_dance_listen(const struct suci_addr *at, uint16_t *port)
 {
-	union udp_name name;
-	socklen_t len = socket_name(at, 0, &name);
 	char text[SUCI_ADDR_TEXT_MAX];
 
-	listener = socket(name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, &name.any, len) < 0 || listen(listener, BACKLOG) < 0 ||
-	    getsockname(listener, &name.any, &len) < 0) {
+	listener = lmpi_tcp_listen(at, BACKLOG, port);
+	if (listener < 0) {
 		fprintf(stderr, "libmpi: cannot listen on %s (TCP): %s\n",
 			suci_addr_ip_text(at, text), strerror(errno));
 		return LMPI_ERR_OTHER;
 	}
-	*port = suci_udp_from(&name).port;
 	return LMPI_OK;
 }
 
@@ -117,33 +104,6 @@ tune_dance(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-}
-
-/* A socket that is connecting to a port there from the address own (NULL: any), *err
- * EINPROGRESS or 0; or -1 and errno in *err. */
-static int
-begin_connect(const struct suci_addr *at, uint16_t port, const struct suci_addr *own, int *err)
-{
-	union udp_name to, from;
-	socklen_t len = socket_name(at, port, &to);
-	int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	*err = errno;
-	if (fd < 0)
-		return FD_NONE;
-	/* LAM/MPI takes a connection only from the address its host has announced. */
-	int r = 0;
-	if (own && own->family == at->family) {
-		socklen_t n = socket_name(own, 0, &from);
-		r = bind(fd, &from.any, n);
-	}
-	if (r == 0)
-		r = connect(fd, &to.any, len);
-	*err = r < 0 ? errno : 0;
-	if (*err == 0 || *err == EINPROGRESS)
-		return fd;
-	close(fd);
-	return FD_NONE;
 }
 
 static void
@@ -214,7 +174,8 @@ try_partner(struct dance *d, uint32_t h, uint64_t now)
 	if (p->role != ROLE_CONNECT || p->ready || p->connecting || now < p->retry_ns)
 		return;
 	struct suci_addr at = host_place(to);
-	p->fd = begin_connect(&at, to->port, &d->how->at, &p->err);
+	/* LAM/MPI takes a connection only from the address its host has announced. */
+	p->fd = lmpi_tcp_begin(&at, to->port, &d->how->at, &p->err);
 	p->retry_ns = now + RETRY_NS;
 	p->connecting = p->fd != FD_NONE;
 	if (p->connecting && p->err == 0)
@@ -510,7 +471,7 @@ lmpi_dance_join(const struct suci_addr *at, uint16_t port, uint64_t token, uint3
 	int err, fd;
 	socklen_t len = sizeof err;
 
-	fd = begin_connect(at, port, NULL, &err);
+	fd = lmpi_tcp_begin(at, port, NULL, &err);
 	if (fd >= 0 && err == EINPROGRESS) {
 		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		(void)poll(&p, 1, (int)(IDENT_NS / BASE_MS_NS));
