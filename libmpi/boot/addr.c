@@ -108,6 +108,21 @@ lmpi_addr_same(const struct suci_addr *a, const struct suci_addr *b)
 	return a->family == b->family && memcmp(a->ip, b->ip, sizeof a->ip) == 0;
 }
 
+bool
+lmpi_addr_meets(const struct suci_addr *own, const char *who, const struct suci_addr *there,
+		char why[LMPI_WHY])
+{
+	char a[SUCI_ADDR_TEXT_MAX], b[SUCI_ADDR_TEXT_MAX];
+
+	if (own->family == there->family)
+		return true;
+	snprintf(why, LMPI_WHY,
+		 "%s is at %s, this process at %s: they cannot talk; fix: LIBMPI_NET names a "
+		 "network of one kind that both have, or a relay in between",
+		 who, suci_addr_ip_text(there, a), suci_addr_ip_text(own, b));
+	return false;
+}
+
 /* A bridge is mostly one for containers of this node alone, and may say that it has a carrier
  * without a port. */
 static int

@@ -183,6 +183,10 @@ bool lmpi_addr_same(const struct suci_addr *a, const struct suci_addr *b);
  * may be (ipv6) and the server has no other, or this node has none that is usable. */
 int lmpi_choose_address(const char *server, const char *other_node, bool ipv6,
 			struct suci_addr *at);
+/* A socket at an IPv4 address sends to none of IPv6, nor the other way about.  False, and why: who
+ * ("rank 3") is there, and what helps. */
+bool lmpi_addr_meets(const struct suci_addr *own, const char *who, const struct suci_addr *there,
+		     char why[LMPI_WHY]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 

@@ -4,9 +4,9 @@
 #include "engine.h"
 
 #include "base/bytes.h"
+#include "driver/udp_name.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -189,15 +189,17 @@ let_guests_in(struct lmpi_guests *g, int listening, uint64_t now_ns)
 {
 	for (uint32_t n = 0; n < LMPI_GUESTS_A_TURN && base_lobby_room_ns(&g->lobby) <= now_ns;
 	     n++) {
-		struct sockaddr_in sa = {.sin_family = AF_INET};
+		union udp_name sa = {0};
+		uint8_t addr[16];
 		socklen_t len = sizeof sa;
-		int fd = accept4(listening, (struct sockaddr *)&sa, &len,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(listening, &sa.any, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0)
 			return errno == EAGAIN ? 0 : errno;
-		seat_guest(g, fd, ntohl(sa.sin_addr.s_addr), now_ns);
+		struct suci_addr from = suci_udp_from(&sa);
+		suci_addr_16(&from, addr);
+		seat_guest(g, fd, base_lobby_source(addr), now_ns);
 	}
 	return 0;
 }

@@ -9,10 +9,10 @@
 #include "guests.h"
 #include "internal.h"
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "door/address.h"
 #include "driver/suci_udp.h"
+#include "driver/udp_name.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -33,6 +33,7 @@
 #define SWAP_S	       300.0 /* or what is said by "timeout", if that is longer */
 #define LOOK_NS	       BASE_MS_NS
 #define GREETINGS      "the greetings"
+#define ROOT_NAME      96
 #define GREETING_BYTES (LMPI_WORD_BYTES + sizeof(struct lmpi_greeting))
 
 static struct port {
@@ -238,25 +239,6 @@ find_port(const char *name, char why[LMPI_WHY])
 
 /* ---- ports ---- */
 
-static int
-listen_anywhere(uint16_t *port)
-{
-	struct sockaddr_in sa = {.sin_family = AF_INET};
-	socklen_t len = sizeof sa;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	memcpy(&sa.sin_addr, lmpi_route[lmpi_world.rank].at.ip + 12, 4);
-	if (fd < 0)
-		return -1;
-	if (bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0 || listen(fd, BACKLOG) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
-		close(fd);
-		return -1;
-	}
-	*port = ntohs(sa.sin_port);
-	return fd;
-}
-
 /* A door at the relay, if there is one, and its name behind the first. */
 static int
 open_port_door(struct port *p, char name[], size_t room, char why[LMPI_WHY])
@@ -286,22 +268,13 @@ open_port_door(struct port *p, char name[], size_t room, char why[LMPI_WHY])
 int
 lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 {
-	struct door_address a = {.realm = lmpi_loop.token,
-				 .label = LMPI_LABEL_BASE + lmpi_world.rank,
-				 .n = 1,
-				 .flags = DOOR_FLAG_PROCESS,
-				 .nrelays = 1,
-				 .relay[0].ipv4 =
-					 be32_load(lmpi_route[lmpi_world.rank].at.ip + 12)};
+	struct door_address a = {
+		.realm = lmpi_loop.token, .label = LMPI_LABEL_BASE + lmpi_world.rank, .n = 1};
+	const struct suci_addr *at = &lmpi_route[lmpi_world.rank].at;
 	char text[DOOR_TEXT_MAX];
+	uint16_t number = 0;
+	uint8_t ip[16];
 	uint32_t i = 0;
-
-	if (lmpi_route[lmpi_world.rank].at.family != 4) {
-		snprintf(why, LMPI_WHY,
-			 "a port's name has an IPv4 address, and this process has IPv6 alone; fix: "
-			 "LIBMPI_NET names a network of IPv4");
-		return LMPI_ERR_OTHER;
-	}
 
 	while (i < nports && ports[i].fd >= 0)
 		i++;
@@ -310,7 +283,9 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 			 PORTS_MAX);
 		return LMPI_ERR_OTHER;
 	}
-	int fd = listen_anywhere(&a.relay[0].port);
+	int fd = lmpi_tcp_listen(at, BACKLOG, &number);
+	suci_addr_16(at, ip);
+	door_address_put_place(&a, ip, number);
 	if (fd < 0 || getrandom(&a.token, sizeof a.token, 0) != (ssize_t)sizeof a.token ||
 	    door_address_print(&a, text) || strlen(text) >= room) {
 		snprintf(why, LMPI_WHY, "no socket can listen for a port: %s", strerror(errno));
@@ -427,19 +402,20 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 static int
 dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMPI_WHY])
 {
-	struct sockaddr_in sa = {.sin_family = AF_INET,
-				 .sin_port = htons(a->relay[0].port),
-				 .sin_addr.s_addr = htonl(a->relay[0].ipv4)};
+	char text[SUCI_ADDR_TEXT_MAX];
+	uint8_t ip[16];
 	int err = 0;
 	socklen_t len = sizeof err;
 
-	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0 ||
-	    (connect(*fd, (struct sockaddr *)&sa, sizeof sa) < 0 && errno != EINPROGRESS))
-		err = errno;
-	else if (!await_fd(*fd, POLLOUT, deadline))
+	door_address_place(a, ip);
+	struct suci_addr at = suci_addr_of(ip, a->relay[0].port);
+	*fd = -1;
+	if (!lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at, "the port", &at, why))
+		return ERR_PORT;
+	*fd = lmpi_tcp_begin(&at, at.port, NULL, &err);
+	if (*fd >= 0 && !await_fd(*fd, POLLOUT, deadline))
 		err = ETIMEDOUT;
-	else if (getsockopt(*fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+	else if (*fd >= 0 && getsockopt(*fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
 		err = errno;
 	if (!err) {
 		settle_socket(*fd);
@@ -447,9 +423,8 @@ dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMP
 	}
 	if (*fd >= 0)
 		close(*fd);
-	snprintf(why, LMPI_WHY, "nobody has that port open (%u.%u.%u.%u:%u: %s)",
-		 a->relay[0].ipv4 >> 24, a->relay[0].ipv4 >> 16 & 255, a->relay[0].ipv4 >> 8 & 255,
-		 a->relay[0].ipv4 & 255, a->relay[0].port, strerror(err));
+	snprintf(why, LMPI_WHY, "nobody has that port open (%s: %s)", suci_addr_text(&at, text),
+		 strerror(err));
 	return ERR_PORT;
 }
 
@@ -559,23 +534,20 @@ pull_bytes(const struct lmpi_talk *t, uint8_t *data, size_t len, size_t *at)
 
 /* "the root at 10.0.0.1:4711" */
 static void
-name_far_root(const struct lmpi_talk *t, char name[64])
+name_far_root(const struct lmpi_talk *t, char name[ROOT_NAME])
 {
-	struct sockaddr_in sa = {0};
+	union udp_name sa = {0};
 	socklen_t len = sizeof sa;
-	char relay[LMPI_RELAY_NAME];
-	uint32_t ip;
+	char relay[LMPI_RELAY_NAME], text[SUCI_ADDR_TEXT_MAX];
 
 	if (t->fd < 0) {
 		lmpi_doors_relay(relay);
-		snprintf(name, 64, "the root beyond relay %s", relay);
-	} else if (getpeername(t->fd, (struct sockaddr *)&sa, &len) == 0 &&
-		   sa.sin_family == AF_INET) {
-		ip = ntohl(sa.sin_addr.s_addr);
-		snprintf(name, 64, "the root at %u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255,
-			 ip >> 8 & 255, ip & 255, ntohs(sa.sin_port));
+		snprintf(name, ROOT_NAME, "the root beyond relay %s", relay);
+	} else if (getpeername(t->fd, &sa.any, &len) == 0 && sa.any.sa_family != AF_UNIX) {
+		struct suci_addr at = suci_udp_from(&sa);
+		snprintf(name, ROOT_NAME, "the root at %s", suci_addr_text(&at, text));
 	} else {
-		snprintf(name, 64, "the other root");
+		snprintf(name, ROOT_NAME, "the other root");
 	}
 }
 
@@ -585,7 +557,7 @@ lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, s
 {
 	uint64_t deadline = port_deadline(t->swap_s);
 	size_t gone = 0, come = 0;
-	char root[64];
+	char root[ROOT_NAME];
 
 	name_far_root(t, root);
 	while (push_bytes(t, mine, len, &gone) && pull_bytes(t, theirs, their_len, &come)) {

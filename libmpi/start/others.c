@@ -36,8 +36,7 @@ lmpi_meet_ready(char why[LMPI_WHY])
 		}
 	}
 	if (!lmpi_net_is_open()) {
-		/* Names of ports have no room for IPv6. */
-		err = lmpi_choose_address(NULL, NULL, false, &at);
+		err = lmpi_choose_address(NULL, NULL, true, &at);
 		if (!err)
 			lmpi_tune_net(&at);
 		if (!err)
@@ -82,11 +81,29 @@ node_first_of(const char *node, uint32_t slot)
 	return node[0] ? slot : UINT32_MAX;
 }
 
+/* Else this process sends to its address. */
+static bool
+goes_by_door(const struct lmpi_card *c)
+{
+	struct door_address mine;
+
+	return c->has_door && lmpi_doors_mine(&mine) && !lmpi_doors_near(&c->door);
+}
+
+static bool
+fits_own(const struct lmpi_card *c, char why[LMPI_WHY])
+{
+	const struct suci_addr *own = &lmpi_route[lmpi_world.rank].at;
+	char who[48];
+
+	snprintf(who, sizeof who, "process %u of the other job", c->number);
+	return goes_by_door(c) || lmpi_addr_meets(own, who, &c->at, why);
+}
+
 /* False: no memory. */
 static bool
 fill_slot(uint32_t slot, const struct lmpi_card *c)
 {
-	struct door_address mine;
 	struct lmpi_proc *p = (struct lmpi_proc *)(uintptr_t)&lmpi_world.proc[slot];
 	struct lmpi_route *r = &lmpi_route[slot];
 	struct lmpi_peer *peer = &eng.peer[slot];
@@ -105,7 +122,7 @@ fill_slot(uint32_t slot, const struct lmpi_card *c)
 	peer->apart = slot - c->number;
 	lmpi_reach_by(peer, LMPI_REACH_DIRECT);
 	peer->eager_max = lmpi_eager();
-	r->door = c->has_door && lmpi_doors_mine(&mine) && !lmpi_doors_near(&c->door);
+	r->door = goes_by_door(c);
 	return !r->door || lmpi_doors_import(slot, &c->door);
 }
 
@@ -166,6 +183,8 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LM
 				c.number);
 			return LMPI_ERR_OTHER;
 		}
+		if (world[i] == UINT32_MAX && !fits_own(&c, why))
+			return LMPI_ERR_OTHER;
 		new += world[i] == UINT32_MAX;
 	}
 	if (new > 0 && !grow_table(new, why))

@@ -312,18 +312,15 @@ relay_index(struct start *s, const struct impi_hostid *id, uint64_t token, uint3
 	return s->nrelays++;
 }
 
-/* A socket at an IPv4 address sends to none of IPv6, nor the other way about. */
 static bool
 fits_socket(const struct start *s, uint32_t r)
 {
-	char here[SUCI_ADDR_TEXT_MAX], there[SUCI_ADDR_TEXT_MAX];
+	char who[24], why[LMPI_WHY];
 
-	if (!s->net || lmpi_route[r].at.family == s->at.family)
+	snprintf(who, sizeof who, "rank %u", r);
+	if (!s->net || lmpi_addr_meets(&s->at, who, &lmpi_route[r].at, why))
 		return true;
-	fprintf(stderr,
-		"libmpi: rank %u is at %s, this process at %s: they cannot talk; fix: LIBMPI_NET "
-		"names a network of one kind that both have, or a relay in between\n",
-		r, suci_addr_ip_text(&lmpi_route[r].at, there), suci_addr_ip_text(&s->at, here));
+	fprintf(stderr, "libmpi: %s\n", why);
 	return false;
 }
 

@@ -141,7 +141,8 @@ open_relay(char why[LMPI_WHY])
 		set_up_relay(r.mtu);
 		return LMPI_OK;
 	}
-	if (!knob_relay(&at, why))
+	if (!knob_relay(&at, why) || !lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at,
+						      "the relay of LIBMPI_RELAY", &at, why))
 		return ERR_OTHER;
 	int err = lmpi_net_more(); /* the kernel may know only one other process */
 	door_client_hello(hello);

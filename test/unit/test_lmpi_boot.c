@@ -448,15 +448,43 @@ networks_syntax(void **state)
 	assert_false(lmpi_nets_parse(many, &nets, why));
 }
 
+/* The text has both addresses, and the fix. */
+static void
+who_cannot_talk_is_told(void **state)
+{
+	static const uint8_t ip4[4] = {10, 0, 0, 1};
+	static const uint8_t ip6[16] = {0xfd, [15] = 2};
+	struct suci_addr four = suci_addr_v4(ip4, 7), six = suci_addr_of(ip6, 8);
+	char why[LMPI_WHY] = "";
+
+	(void)state;
+	assert_true(lmpi_addr_meets(&four, "rank 3", &four, why));
+	assert_true(lmpi_addr_meets(&six, "rank 3", &six, why));
+	assert_string_equal(why, "");
+	assert_false(lmpi_addr_meets(&four, "rank 3", &six, why));
+	assert_string_equal(why,
+			    "rank 3 is at fd00::2, this process at 10.0.0.1: they cannot talk; "
+			    "fix: LIBMPI_NET names a network of one kind that both have, or a "
+			    "relay in between");
+	assert_false(lmpi_addr_meets(&six, "the port", &four, why));
+	assert_non_null(strstr(why, "the port is at 10.0.0.1, this process at fd00::2"));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
-		cmocka_unit_test(versions_that_fit),  cmocka_unit_test(clusters_of_another_release),
-		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
-		cmocka_unit_test(bridges_come_last),  cmocka_unit_test(server_syntax),
+		cmocka_unit_test(contact_round_trip),
+		cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(who_cannot_talk_is_told),
+		cmocka_unit_test(hosts_of_a_client),
+		cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(versions_that_fit),
+		cmocka_unit_test(clusters_of_another_release),
+		cmocka_unit_test(address_of_a_node),
+		cmocka_unit_test(networks_syntax),
+		cmocka_unit_test(bridges_come_last),
+		cmocka_unit_test(server_syntax),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,30 @@ one_knocks(void **state)
 	close_port(&p);
 }
 
+static void
+one_knocks_by_ipv6(void **state)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	socklen_t len = sizeof at;
+	(void)state;
+	if (access("/proc/net/if_inet6", F_OK) != 0)
+		skip();
+	struct port p = open_port();
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	close(p.listening);
+	p.listening = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(p.listening, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(p.listening, 1024), 0);
+	assert_int_equal(getsockname(p.listening, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, len), 0);
+	assert_true(lmpi_word_say(fd, LMPI_KNOCK, TOKEN));
+	await_taken(&p, fd);
+	begin_conversation(&p, fd);
+	close(fd);
+	close_port(&p);
+}
+
 /* Five hundred of one source were there first; they take no second each, nor any time at all. */
 static void
 silent_ones_hold_nobody_up(void **state)
@@ -259,6 +283,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_knocks),
+		cmocka_unit_test(one_knocks_by_ipv6),
 		cmocka_unit_test(silent_ones_hold_nobody_up),
 		cmocka_unit_test(many_sources_have_a_second),
 		cmocka_unit_test(wrong_words_are_hung_up_on),
