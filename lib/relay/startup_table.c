@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "impi/hostid.h"
+#include "suci/addr.h"
 
 /* Runs of processes behind one Suci endpoint. */
 static bool
@@ -85,6 +86,79 @@ id_of(const struct relay_job *j, uint32_t rank)
 	return rank - j->first_local < j->nlocal ? j->private_id[rank] : j->global_id[rank];
 }
 
+/* The hosts of one client, as the mapping has them in which they meet gates. */
+struct hosts {
+	uint32_t client, n, first_rank, nprocs, host_rank;
+	const uint8_t *addr, *port, *count; /* own client's values; else NULL */
+};
+
+static struct impi_host
+host_at(const struct relay_startup *s, const struct hosts *x, uint32_t h)
+{
+	if (!x->addr)
+		return relay_map_tables(s)->host[x->host_rank + h];
+	struct impi_host o = {.port = be32_load(x->port + 4 * (size_t)h),
+			      .nprocs = be32_load(x->count + 4 * (size_t)h)};
+	memcpy(o.addr, x->addr + 16 * (size_t)h, sizeof o.addr);
+	return o;
+}
+
+/* False: the own client has not told them. */
+static bool
+hosts_of(const struct relay_startup *s, uint32_t client, struct hosts *x)
+{
+	const struct impi_client_entry *e = &relay_map_tables(s)->client[client];
+	const char *what;
+	uint32_t n;
+
+	*x = (struct hosts){.client = client,
+			    .n = e->nhosts,
+			    .first_rank = e->first_rank,
+			    .nprocs = e->nprocs,
+			    .host_rank = e->first_host};
+	if (client != s->job->my_client)
+		return true;
+	x->host_rank = client * s->conf.nmembers;
+	return relay_map_own(s, IMPI_H_IPV6, &x->addr, &x->n, &what) == MAP_OK &&
+	       relay_map_own(s, IMPI_H_PORT, &x->port, &n, &what) == MAP_OK &&
+	       relay_map_own(s, IMPI_H_NPROCS, &x->count, &n, &what) == MAP_OK;
+}
+
+/* "2001:db8::7" of the host of a process, as it was announced. */
+static void
+name_host(const struct relay_startup *s, uint32_t client, uint32_t rank,
+	  char text[SUCI_ADDR_TEXT_MAX])
+{
+	struct suci_addr at = {0};
+	struct hosts x;
+
+	for (uint32_t h = 0, last = 0; hosts_of(s, client, &x) && h < x.n; h++) {
+		struct impi_host o = host_at(s, &x, h);
+		at = suci_addr_of(o.addr, 0);
+		if (o.nprocs > rank - x.first_rank - last)
+			break;
+		last += o.nprocs;
+	}
+	(void)suci_addr_ip_text(&at, text);
+}
+
+/* A relay calls processes by IPv4 addresses. */
+static void
+refuse_ipv6_alone(struct relay_startup *s, uint32_t client, uint32_t rank)
+{
+	const struct relay_member *m = &s->conf.member[0];
+	bool own = client == s->job->my_client;
+	uint32_t ip = own ? m->ipv4_private : m->ipv4_global;
+	char host[SUCI_ADDR_TEXT_MAX];
+
+	name_host(s, client, rank, host);
+	relay_text_set(s->why,
+		       "process %u (client %u) is at %s and has IPv6 alone, relay %u.%u.%u.%u "
+		       "calls it by IPv4; fix: %san IPv4 address (LIBMPI_NET)",
+		       rank, client, host, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
+		       own ? "" : "a relay for it, or ");
+}
+
 /* An id that is ours by its first bytes and nonsense in the others would pass for
  * another implementation's. */
 static bool
@@ -97,10 +171,7 @@ ids_make_sense(struct relay_startup *s)
 			continue;
 		uint32_t client = impi_tables_client_of_rank(relay_map_tables(s), r);
 		if (impi_hostid_is_at_host(id_of(j, r)))
-			relay_text_set(s->why,
-				       "process %u (client %u) has IPv6 alone; fix: a relay for "
-				       "it, or an IPv4 address (LIBMPI_NET)",
-				       r, client);
+			refuse_ipv6_alone(s, client, r);
 		else
 			relay_text_set(s->why,
 				       "process %u (client %u): its Suci host id is of no version "
@@ -119,23 +190,6 @@ foreign_range(const struct relay_job *j, uint32_t first, uint32_t n)
 	for (uint32_t r = first; r < first + n; r++)
 		foreign += is_foreign(id_of(j, r));
 	return foreign == 0 ? 0 : foreign == n ? 1 : -1;
-}
-
-/* The hosts of one client, as the mapping has them in which they meet gates. */
-struct hosts {
-	uint32_t client, n, first_rank, nprocs, host_rank;
-	const uint8_t *addr, *port, *count; /* own client's values; else NULL */
-};
-
-static struct impi_host
-host_at(const struct relay_startup *s, const struct hosts *x, uint32_t h)
-{
-	if (!x->addr)
-		return relay_map_tables(s)->host[x->host_rank + h];
-	struct impi_host o = {.port = be32_load(x->port + 4 * (size_t)h),
-			      .nprocs = be32_load(x->count + 4 * (size_t)h)};
-	memcpy(o.addr, x->addr + 16 * (size_t)h, sizeof o.addr);
-	return o;
 }
 
 static bool
@@ -204,25 +258,14 @@ static bool
 table_foreign(struct relay_startup *s, const struct impi_tables *t)
 {
 	struct relay_job *j = s->job;
-	const char *what;
-	uint32_t n;
 
 	j->nforeign = 0;
 	for (uint32_t c = 0; c < t->nclients; c++) {
-		const struct impi_client_entry *e = &t->client[c];
-		struct hosts x = {.client = c,
-				  .n = e->nhosts,
-				  .first_rank = e->first_rank,
-				  .nprocs = e->nprocs,
-				  .host_rank = e->first_host};
-		if (c == j->my_client) {
-			x.host_rank = c * s->conf.nmembers;
-			if (relay_map_own(s, IMPI_H_IPV6, &x.addr, &x.n, &what) != MAP_OK ||
-			    relay_map_own(s, IMPI_H_PORT, &x.port, &n, &what) != MAP_OK ||
-			    relay_map_own(s, IMPI_H_NPROCS, &x.count, &n, &what) != MAP_OK)
-				return false;
+		struct hosts x;
+		if (!hosts_of(s, c, &x))
+			return false;
+		if (c == j->my_client)
 			j->nhosts_private = x.n + (t->nclients - 1) * s->conf.nmembers;
-		}
 		if (!foreign_hosts(s, &x))
 			return false;
 	}

@@ -197,16 +197,32 @@ static void
 processes_with_ipv6_alone(void **state)
 {
 	(void)state;
-	struct world w = {
-		.n = 2,
-		.c = {{.nprocs = 2, .nrelays = 1}, {.nprocs = 2, .direct = true, .six = true}}};
+	struct world w = {.n = 2,
+			  .c = {{.nprocs = 2, .nrelays = 1},
+				{.nprocs = 3, .nhosts = 2, .direct = true, .six = true}}};
 	world_start(&w);
+	impi_hostid_encode(&(struct impi_hostid){.kind = IMPI_HOSTID_LIBMPI, .port = 1, .ipv4 = 1},
+			   w.c[1].proc[0].hostid);
+	impi_hostid_encode(&(struct impi_hostid){.kind = IMPI_HOSTID_LIBMPI, .port = 1, .ipv4 = 1},
+			   w.c[1].proc[1].hostid);
 	world_run(&w);
 	assert_true(w.c[0].ended);
 	assert_string_equal(relay_startup_why(w.c[0].rs),
-			    "process 2 (client 1) has IPv6 alone; fix: a relay for it, or an IPv4 "
-			    "address (LIBMPI_NET)");
+			    "process 4 (client 1) is at 2001:db8::ffff:c633:6409 and has IPv6 "
+			    "alone, relay 192.0.2.0 calls it by IPv4; fix: a relay for it, or an "
+			    "IPv4 address (LIBMPI_NET)");
 	world_free(&w);
+
+	struct world own = {
+		.n = 2,
+		.c = {{.nprocs = 2, .nrelays = 1, .six = true}, {.nprocs = 2, .direct = true}}};
+	world_start(&own);
+	world_run(&own);
+	assert_true(own.c[0].ended);
+	assert_string_equal(relay_startup_why(own.c[0].rs),
+			    "process 0 (client 0) is at 2001:db8::ffff:a00:1 and has IPv6 alone, "
+			    "relay 10.0.0.240 calls it by IPv4; fix: an IPv4 address (LIBMPI_NET)");
+	world_free(&own);
 }
 
 /* What a launcher says about its client goes up with its age, and what the server says about
