@@ -9,7 +9,8 @@
  *   done.c         requests that became done; start, end, self-check
  *   match.c        posted receives and unexpected messages
  *   impi_packet.c  IMPI packets, and credit for them
- *   lanes.c        packets as blocks of Suci lanes */
+ *   lanes.c        packets as blocks of Suci lanes
+ *   stream.c       DATA packets as bytes of a stream */
 #ifndef MPI_INTERNAL_H
 #define MPI_INTERNAL_H
 

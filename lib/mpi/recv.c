@@ -438,6 +438,25 @@ lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, size_t
 		place_bytes(m->req, s->base + offset, data, len);
 }
 
+uint8_t *
+lmpi_sink_place(const struct lmpi_sink *s, uint64_t offset, uint64_t *n)
+{
+	const struct lmpi_msg *m = s->msg;
+	uint64_t at = s->base + offset;
+
+	*n = 0;
+	if (s->first || s->head > 0 || at >= m->req->cap)
+		return NULL;
+	*n = s->len - offset < m->req->cap - at ? s->len - offset : m->req->cap - at;
+	return (uint8_t *)m->req->buf + (LMPI_BUG(STREAM_ASTRAY) ? s->base : at);
+}
+
+void
+lmpi_sink_placed(struct lmpi_sink *s, uint64_t n)
+{
+	s->msg->arrived += n;
+}
+
 void
 lmpi_sink_end(struct lmpi_engine *e, struct lmpi_sink *s)
 {

@@ -219,6 +219,13 @@ send_eager(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *peer, 
 	}
 }
 
+/* A receive is open, or its message is coming in. */
+static bool
+receives(const struct lmpi_engine *e)
+{
+	return e->filling > 0 || e->match.posted_n > 0;
+}
+
 /* Only what the message is goes now; the rest when the receiver asks. */
 static void
 send_rendezvous(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *peer,
@@ -238,6 +245,7 @@ send_rendezvous(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *p
 		out_append(e, peer, out);
 		return;
 	}
+	req->both = receives(e);
 	h->type = LMPI_T_RTS;
 	h->offset = (uint64_t)(uintptr_t)data;
 	if (!send_at_once(e, peer, h, NULL, 0))
@@ -357,6 +365,7 @@ lmpi_on_cts(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq, uint64_
 	struct lmpi_out *out = out_new(e, peer, &h, req->buf, want, 0);
 	out->req = req;
 	out->wait = true;
+	out->both = req->both || receives(e);
 	out_append(e, peer, out);
 	return true;
 }

@@ -128,6 +128,8 @@ static const struct plan {
 	P(HALF, B(MATCH)),
 	P(PENDING, B(MATCH)),
 	P(EPOCH, B(MATCH) | B(COMPLETE)),
+	P(STREAM_EARLY, B(HONEST)),
+	P(STREAM_ASTRAY, B(MATCH)),
 #undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \

@@ -4,7 +4,8 @@
  *
  *     program -> lmpi_engine -> mpi/lanes.h -> lib/suci ~ links, relays ~ lib/suci -> ...
  *
- * Beside what sim/trouble.h does to them, processes may go over to a next epoch.
+ * Beside what sim/trouble.h does to them, processes may go over to a next epoch.  In every other
+ * job data of long messages within a cluster may go over streams.
  * Then everything must complete, matched as MPI wants it. */
 #include "draw.h"
 #include "trouble.h"
@@ -117,6 +118,8 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 	struct world *w = all->t.nodes.w;
 	for (uint32_t r = 0; r < w->nend; r++)
 		engine[r] = &all->t.nodes.node[r].e;
+	if (seed % 2 == 0)
+		all->t.nodes.streams = stream_net_new(w->nend, engine, seed, seed % 4 == 0);
 	struct program_conf pc = {.seed = seed, .procs = w->nend};
 	pc.messages = (uint32_t)between(p, 20, 300);
 	pc.len_max = (uint32_t)PICK(p, 5000, 50000, 300000);
@@ -129,10 +132,15 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 	if (!w->s->failed)
 		check_program(all, true);
 	snprintf(o->note, sizeof o->note,
-		 "%u ranks, %u relays, %u kills, %u deaths, %u messages, %u taken back", w->nend,
-		 w->nrelay, all->t.killed, all->t.died, pc.messages,
-		 program_cancelled(all->program));
+		 "%u ranks, %u relays, %u kills, %u deaths, %u messages, %u taken back, %llu over "
+		 "streams",
+		 w->nend, w->nrelay, all->t.killed, all->t.died, pc.messages,
+		 program_cancelled(all->program),
+		 (unsigned long long)(all->t.nodes.streams
+					      ? stream_net_counts(all->t.nodes.streams).packets
+					      : 0));
 	trouble_end(&all->t, o);
+	stream_net_free(all->t.nodes.streams);
 	program_free(all->program);
 	free(all);
 }

@@ -69,6 +69,62 @@ send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 					  enode_now(n)));
 }
 
+/* ---- streams ---- */
+
+#define FLOW_NS (200 * BASE_US_NS) /* bytes of a stream take as long, at most */
+
+static void flow(struct sim *s, void *who, uint64_t pair);
+
+static void
+flow_if_any(struct enodes *all, uint32_t from, uint32_t to)
+{
+	struct sim *s = all->w->s;
+	uint64_t seen = s->now_ns * 31 + from * 7 + to;
+
+	if (all->flows[from] >> to & 1 || !stream_net_moves(all->streams, from, to))
+		return;
+	all->flows[from] |= 1u << to;
+	sim_at(s, s->now_ns + 1 + seen % FLOW_NS, flow, all, from << 8 | to);
+}
+
+/* pair: from whom, to whom. */
+static void
+flow(struct sim *s, void *who, uint64_t pair)
+{
+	struct enodes *all = who;
+	uint32_t from = (uint32_t)pair >> 8, to = pair & 0xff;
+	struct end *a = all->node[from].end, *b = all->node[to].end;
+	uint64_t later = base_max_ns(a->paused_ns, b->paused_ns);
+
+	if (s->now_ns < later) {
+		sim_at(s, later, flow, all, pair);
+		return;
+	}
+	all->flows[from] &= ~(1u << to);
+	if (all->over || !a->alive || !b->alive)
+		return;
+	(void)stream_net_step(all->streams, from, to);
+	end_drive(a);
+	end_drive(b);
+	flow_if_any(all, from, to);
+	flow_if_any(all, to, from);
+}
+
+static bool
+send_direct(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	const struct enode *n = e->user;
+	struct enodes *all = n->all;
+	bool may = all->streams && out->hdr.type == LMPI_T_DATA;
+	bool taken = may && stream_net_send(all->streams, e, peer, out);
+
+	if (may) {
+		flow_if_any(all, e->rank, peer->world);
+		flow_if_any(all, peer->world, e->rank);
+	}
+	return taken || send_packet(e, peer, out);
+}
+
 static bool
 try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
 	  uint64_t len)
@@ -81,7 +137,7 @@ try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *
 }
 
 static const struct lmpi_transport direct = {
-	.caps = LMPI_LANES_DIRECT_CAPS, .send = send_packet, .try_short = try_short};
+	.caps = LMPI_LANES_DIRECT_CAPS, .send = send_direct, .try_short = try_short};
 static const struct lmpi_transport relayed = {
 	.caps = LMPI_LANES_RELAYED_CAPS, .send = send_packet, .try_short = try_short};
 
@@ -172,6 +228,8 @@ hear(struct sim *s, void *who, uint64_t dead)
 	if (!n->end->alive || n->all->over || n->end->leaving)
 		return;
 	end_shun(n->end, (uint32_t)dead);
+	if (n->all->streams)
+		stream_net_cut(n->all->streams, n->end->rank, (uint32_t)dead);
 	n->all->lost(n, (uint32_t)dead);
 	end_drive(n->end);
 }
@@ -298,9 +356,13 @@ enodes_bury(struct enodes *all)
 		struct lmpi_engine *e = &all->node[d].e;
 		if (!((all->dead | all->left) >> d & 1))
 			continue;
-		for (uint32_t r = 0; r < e->size; r++)
-			if (r != d)
-				lmpi_engine_lost(e, &e->peer[r]);
+		for (uint32_t r = 0; r < e->size; r++) {
+			if (r == d)
+				continue;
+			if (all->streams)
+				stream_net_cut(all->streams, d, r);
+			lmpi_engine_lost(e, &e->peer[r]);
+		}
 		enode_run_done(&all->node[d]);
 	}
 }

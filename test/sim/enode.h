@@ -4,6 +4,8 @@
  * A scenario has a struct enodes, which is its world's `scenario`; enode_app is its `app`.  It
  * makes the engines, kills processes, tells the others, and is asked by calls.
  *
+ * Streams  if a scenario has any, data of long messages within a cluster goes over them where
+ *	    lib/mpi says so (mpi/stream.h); their bytes take a while, and are never lost.
  * Death    enode_kill() outside of that process's own calls; others hear by enode_hear(), when
  *	    their path to it is down, or when a relay says so.  Who hears takes nothing more from
  *	    the dead, then enodes.lost() is called. */
@@ -11,6 +13,8 @@
 #define SIM_ENODE_H
 
 #include "world.h"
+
+#include "stream_net.h"
 
 #include "mpi/engine.h"
 
@@ -33,6 +37,8 @@ struct enodes {
 	bool over;		    /* what fails now is no fault */
 	uint32_t dead, left;	    /* bits of ranks */
 	uint32_t apart[ENODES_MAX]; /* the same: whom nothing connects with this one any more */
+	struct stream_net *streams; /* or NULL */
+	uint32_t flows[ENODES_MAX]; /* bits of those to whom bytes of a stream are on their way */
 	uint32_t news;		    /* of deaths, on their way; a scenario may add its own */
 	struct enode *current;	    /* whose callbacks run */
 	void (*turned)(struct enode *n); /* after a turn; or NULL */

@@ -2,9 +2,11 @@
 /* Engines of lib/mpi back to back: random programs (mpi_program.h) over a transport that is
  * memory.  Packets are taken or not, begin in order, and their bytes come in pieces of any
  * order; what is sent stays the sender's until it has arrived, as on a lane.  Processes die at any
- * time, others hear of it when they do, and epochs end. */
+ * time, others hear of it when they do, and epochs end.  Data of long messages of some pairs goes
+ * over streams, where there are any yet. */
 #include "cmocka_all.h"
 #include "mpi_program.h"
+#include "stream_net.h"
 
 #include "mpi/impi_packet.h"
 
@@ -15,7 +17,7 @@
 enum { PROCS_MAX = 5, WIRE_MAX = 24, OPEN_MAX = 3, SHORT_MAX = 80, SEEDS = 400 };
 
 /* Kinds of pairs. */
-enum kind { NATIVE, IMPI, MEMORY, KINDS };
+enum kind { NATIVE, IMPI, MEMORY, STREAM, KINDS };
 
 struct packet {
 	uint8_t head[LMPI_PKT_BYTES];
@@ -49,6 +51,7 @@ static struct world {
 	uint32_t dead, epochs;
 	uint32_t knows[PROCS_MAX], epoch[PROCS_MAX]; /* bits of ranks */
 	uint32_t died, learned, went_over;
+	struct stream_net *streams;
 } w;
 
 static uint64_t
@@ -100,7 +103,8 @@ new_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 	} else {
 		memcpy(p->head, h, sizeof *h);
 	}
-	w.took[w.kind[e->rank][peer->world]]++;
+	if (w.kind[e->rank][peer->world] != STREAM)
+		w.took[w.kind[e->rank][peer->world]]++;
 	return p;
 }
 
@@ -114,6 +118,16 @@ send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 	p->out = out;
 	p->data = out->data;
 	return true;
+}
+
+static bool
+send_stream(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	if (out->hdr.type == LMPI_T_DATA && stream_net_send(w.streams, e, peer, out)) {
+		w.took[STREAM]++;
+		return true;
+	}
+	return send_packet(e, peer, out);
 }
 
 static bool
@@ -149,6 +163,9 @@ read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, u
 static const struct lmpi_transport table[KINDS] = {
 	[NATIVE] = {.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
 		    .send = send_packet,
+		    .try_short = try_short},
+	[STREAM] = {.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
+		    .send = send_stream,
 		    .try_short = try_short},
 	[IMPI] = {.caps = LMPI_CAP_IMPI | LMPI_CAP_RECALLS,
 		  .send = send_packet,
@@ -224,7 +241,11 @@ deliver(uint32_t src, uint32_t dst)
 	struct wire *x = &w.wire[src][dst];
 	struct lmpi_engine *to = &w.engine[dst];
 
-	if (x->n == 0 || w.dead >> dst & 1)
+	if (w.dead >> dst & 1)
+		return false;
+	if (!(w.dead >> src & 1) && draw(2) && stream_net_step(w.streams, src, dst))
+		return true;
+	if (x->n == 0)
 		return false;
 	to->in_transport = true;
 	if (x->begun < x->n && (x->begun == 0 || (x->begun < OPEN_MAX && draw(2)))) {
@@ -323,6 +344,7 @@ learn(struct program *p, uint32_t rank, uint32_t dead)
 {
 	clear_wire(rank, dead);
 	clear_wire(dead, rank);
+	stream_net_cut(w.streams, rank, dead);
 	program_lost(p, rank, dead);
 	w.knows[rank] |= 1u << dead;
 	w.learned++;
@@ -376,6 +398,7 @@ bury(struct program *p)
 		for (uint32_t r = 0; r < w.procs; r++) {
 			clear_wire(r, d);
 			clear_wire(d, r);
+			stream_net_cut(w.streams, r, d);
 			if (r != d)
 				lmpi_engine_lost(&w.engine[d], &w.peer[d][r]);
 		}
@@ -422,7 +445,7 @@ static void
 run_programs(bool trouble)
 {
 	uint64_t one = seed_from_environment(), took[KINDS] = {0}, cancelled = 0, died = 0,
-		 learned = 0, over = 0;
+		 learned = 0, over = 0, crossed = 0;
 
 	for (uint64_t seed = one ? one : 1; seed <= (one ? one : SEEDS); seed++) {
 		struct lmpi_engine *engine[PROCS_MAX];
@@ -430,6 +453,7 @@ run_programs(bool trouble)
 		w.trouble = trouble ? 1 + draw(20000) : 0;
 		for (uint32_t i = 0; i < w.procs; i++)
 			engine[i] = &w.engine[i];
+		w.streams = stream_net_new(w.procs, engine, seed, draw(2));
 		struct program_conf c = {.seed = seed,
 					 .procs = w.procs,
 					 .messages = 20 + (uint32_t)draw(200),
@@ -444,6 +468,8 @@ run_programs(bool trouble)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, wrong);
 		cancelled += program_cancelled(p);
 		bury(p);
+		crossed += stream_net_counts(w.streams).crossed;
+		stream_net_free(w.streams);
 		program_free(p);
 		died += w.died;
 		learned += w.learned;
@@ -457,10 +483,13 @@ run_programs(bool trouble)
 	printf("  packets: %llu native, %llu IMPI, %llu of a node; %llu sends taken back\n",
 	       (unsigned long long)took[NATIVE], (unsigned long long)took[IMPI],
 	       (unsigned long long)took[MEMORY], (unsigned long long)cancelled);
+	printf("  %llu packets over streams, of which both had begun one %llu times\n",
+	       (unsigned long long)took[STREAM], (unsigned long long)crossed);
 	printf("  %llu deaths, noticed %llu times, %llu changes of epoch\n",
 	       (unsigned long long)died, (unsigned long long)learned, (unsigned long long)over);
 	if (!one)
-		assert_true(took[NATIVE] && took[IMPI] && took[MEMORY] && cancelled > SEEDS);
+		assert_true(took[NATIVE] && took[IMPI] && took[MEMORY] && cancelled > SEEDS &&
+			    took[STREAM] > SEEDS && crossed > 0);
 	if (!one && trouble)
 		assert_true(died > SEEDS / 2 && over > SEEDS / 2);
 }

@@ -56,6 +56,7 @@ struct lmpi_out {
 	uint32_t peer;
 	uint32_t copied; /* bytes of copy[] charged to the pool */
 	bool wait;	 /* somebody waits for it to be placed */
+	bool both;	 /* DATA: who sends it receives at the same time (mpi/stream.h) */
 	uint8_t copy[];
 };
 
@@ -265,6 +266,10 @@ struct lmpi_sink *lmpi_arrive(struct lmpi_engine *e, struct lmpi_peer *peer,
 			      const struct lmpi_hdr *h, uint64_t payload);
 /* len bytes of its data from offset on; each byte once, any order. */
 void lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, size_t len);
+/* Of a DATA packet without a header in front: where *n bytes from offset on belong, for who puts
+ * them there itself and then says so; NULL: nobody wants them, they go to lmpi_sink_data(). */
+uint8_t *lmpi_sink_place(const struct lmpi_sink *s, uint64_t offset, uint64_t *n);
+void lmpi_sink_placed(struct lmpi_sink *s, uint64_t n);
 void lmpi_sink_end(struct lmpi_engine *e, struct lmpi_sink *s);
 /* A whole message at once, as EAGER without flags. */
 void lmpi_arrive_whole(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, int lsrank,

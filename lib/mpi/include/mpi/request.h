@@ -55,6 +55,7 @@ struct lmpi_req {
 	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
 	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
 	bool pending;	 /* mpi/lost.h: see lmpi_is_pending() */
+	bool both;	 /* send that was announced: a receive was open then, or one was coming */
 	uint64_t number; /* receive: in the order of posting; send: its number in a cancel, or 0 */
 };
 
