@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTACT_MAGIC 0x4c4d4335u /* "LMC5": the version is next, always */
+#define CONTACT_MAGIC 0x4c4d4336u /* "LMC6": the version is next, always */
 #define VERSION_BYTES 16u
 #define CARD_MAGIC    0x4c4d4435u /* "LMD5" */
 #define CARD_DOOR     52u
@@ -49,6 +49,7 @@ lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES
 	base_write_be64(&w, c->token);
 	write_place(&w, &c->at);
 	base_write_be16(&w, c->tcp_port);
+	base_write_be16(&w, c->stream_port);
 	base_write_be32(&w, (uint32_t)c->shm_pid);
 	base_write_be32(&w, (uint32_t)c->shm_fd);
 	base_write_be64(&w, c->shm_bytes);
@@ -79,6 +80,7 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
 	c->token = base_read_be64(&r);
 	c->at = read_place(&r);
 	c->tcp_port = base_read_be16(&r);
+	c->stream_port = base_read_be16(&r);
 	c->shm_pid = (int32_t)base_read_be32(&r);
 	c->shm_fd = (int32_t)base_read_be32(&r);
 	c->shm_bytes = base_read_be64(&r);

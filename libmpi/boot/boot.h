@@ -84,12 +84,13 @@ struct lmpi_contact {
 	uint64_t token; /* the job's, as chosen by rank 0; others 0 */
 	struct suci_addr at;
 	uint16_t tcp_port;	 /* IMPI channels; 0: none */
+	uint16_t stream_port;	 /* data of long messages (TCP); 0: none */
 	int32_t shm_pid, shm_fd; /* fd -1: none */
 	uint64_t shm_bytes;
 	char bell[32];
 	uint32_t bcast_piece, alltoall_piece; /* those of rank 0 are the client's */
 };
-#define LMPI_CONTACT_BYTES 104
+#define LMPI_CONTACT_BYTES 106
 #define LMPI_CONTACT_WHY   80
 void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES]);
 /* False, and who wrote it: another libmpi than this one.  Processes of a cluster choose algorithms

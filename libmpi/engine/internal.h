@@ -60,7 +60,9 @@ struct lmpi_route {
 	uint32_t relay; /* relayed: index of the relay */
 	uint32_t label; /* of the process, in the label space of the next endpoint */
 	uint64_t token;
-	struct suci_addr at; /* of its socket, or its relay's */
+	struct suci_addr at;  /* of its socket, or its relay's */
+	uint16_t stream_port; /* of its streams there (TCP); 0: none, or not any more */
+	uint16_t stream;      /* 1 + the number of the connection (streams.c); 0: none */
 };
 extern struct lmpi_route *lmpi_route; /* [world.slots] */
 
@@ -117,6 +119,7 @@ struct lmpi_tuned {
 	bool run_stored;		      /* by the store, not by hand */
 	uint64_t eager_net;
 	bool eager_stored;
+	uint64_t stream; /* 0: not known, see lmpi_stream_least() */
 };
 extern struct lmpi_tuned lmpi_tuned;
 #define LMPI_TUNED_EAGER_MOST 49152u /* a record has to be below a quarter of its ring */
@@ -130,6 +133,12 @@ uint64_t lmpi_eager(void);
  * longer ones (mpi/far.h). */
 bool lmpi_eager_free(void);
 void lmpi_eager_to(uint64_t bytes);
+/* Data of a long message goes to another node over TCP from so many bytes on (LIBMPI_STREAM);
+ * UINT64_MAX: never.  Where nobody has said it, datagrams that carry less than a page make a
+ * stream cheaper.  never(): nobody can change that. */
+uint64_t lmpi_stream_least(void);
+bool lmpi_stream_never(void);
+void lmpi_stream_to(uint64_t bytes);
 /* A node's part as node rank 0 has it: taken if it is within bounds. */
 void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
 /* A client's as its rank 0 says, likewise. */

@@ -7,6 +7,7 @@
 #include "end.h"
 #include "epoch.h"
 #include "join.h"
+#include "streams.h"
 #include "transport.h"
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@ lmpi_close_engine(void)
 	lmpi_epoch_inside(false);
 	lmpi_loop.up = false;
 	lmpi_survive_stop();
+	lmpi_streams_close();
 	lmpi_net_close();
 	lmpi_light_fini();
 	lmpi_tcp_close();
@@ -72,6 +74,7 @@ print_stats(void)
 	lmpi_port_print_stats();
 	lmpi_light_print_stats();
 	lmpi_net_print_stats();
+	lmpi_streams_print_stats();
 	lmpi_tcp_print_stats();
 }
 

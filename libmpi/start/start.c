@@ -8,6 +8,7 @@
 #include "end.h"
 #include "epoch.h"
 #include "join.h"
+#include "streams.h"
 #include "transport.h"
 
 #include "base/bytes.h"
@@ -132,6 +133,8 @@ make_contact(struct start *s)
 			return err;
 		s->me.at = s->at;
 		s->me.at.port = lmpi_net_port();
+		if (s->boot.size > 1)
+			s->me.stream_port = lmpi_streams_open(&s->at);
 		/* Before the port can be announced, and by everybody: who needs it is not
 		 * known before all addresses are. */
 		if (s->server)
@@ -369,6 +372,7 @@ reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 	to->label = LMPI_LABEL_BASE + peer->world;
 	to->token = lmpi_loop.token;
 	to->at = k->at;
+	to->stream_port = k->stream_port;
 	to->reach = LMPI_REACH_DIRECT;
 	if (c == s->boot.rank)
 		to->reach = LMPI_REACH_SELF;

@@ -7,6 +7,7 @@
 #include "suci/endpoint.h"
 #include "suci/lane.h"
 #include "driver/suci_udp.h"
+#include "streams.h"
 #include "transport.h"
 
 #include <stdlib.h>
@@ -46,6 +47,12 @@ static uint64_t
 of_udp(const struct lmpi_gauge *g)
 {
 	return tool_at(lmpi_net_counters(LMPI_NET_UDP), g->at);
+}
+
+static uint64_t
+of_streams(const struct lmpi_gauge *g)
+{
+	return tool_at(&lmpi_stream_counts, g->at);
 }
 
 static uint64_t
@@ -156,17 +163,26 @@ static const struct lmpi_gauge gauges[] = {
 	 offsetof(struct light_counters, waited_ns)},
 	{"light_without_go", "messages that went without an answer", "light", LMPI_COUNTER,
 	 of_light, offsetof(struct light_counters, without_go)},
+#define STREAM(n, help)                      \
+	{"stream_" #n, help,	   "stream", \
+	 LMPI_COUNTER, of_streams, offsetof(struct lmpi_stream_counts, n)},
+	STREAM(opened, "TCP connections for data of long messages")
+		STREAM(refused, "those that were not made: data goes over UDP")
+			STREAM(broken, "those that broke while data was on them")
+				STREAM(bytes_sent, "bytes sent over them")
+					STREAM(bytes_received, "bytes received over them")
+#undef STREAM
 #define X(n, help) \
 	{"suci_" #n, help, "suci", LMPI_COUNTER, of_suci, offsetof(struct suci_counters, n)},
-	SUCI_COUNTERS(X)
+						SUCI_COUNTERS(X)
 #undef X
 #define X(n, help) \
 	{"lane_" #n, help, "lane", LMPI_COUNTER, of_lanes, offsetof(struct suci_lane_counters, n)},
-		SUCI_LANE_COUNTERS(X)
+							SUCI_LANE_COUNTERS(X)
 #undef X
 #define X(n, help) \
 	{"udp_" #n, help, "udp", LMPI_COUNTER, of_udp, offsetof(struct suci_udp_counters, n)},
-			SUCI_UDP_COUNTERS(X)
+								SUCI_UDP_COUNTERS(X)
 #undef X
 };
 
@@ -288,6 +304,14 @@ set_alltoall_piece(uint64_t bytes)
 }
 
 static uint64_t
+get_stream(void)
+{
+	uint64_t least = lmpi_stream_least();
+
+	return least < LMPI_KNOB_STREAM_MOST ? least : LMPI_KNOB_STREAM_MOST;
+}
+
+static uint64_t
 get_tool_run(void)
 {
 	return lmpi_net_run();
@@ -295,6 +319,7 @@ get_tool_run(void)
 
 static const struct lmpi_live_knob live[] = {
 	{LMPI_KNOB_EAGER, lmpi_eager, lmpi_eager_to},
+	{LMPI_KNOB_STREAM, get_stream, lmpi_stream_to},
 	{LMPI_KNOB_EAGER_NODE, get_eager_node, set_eager_node},
 	{LMPI_KNOB_SHARE, get_share, set_share},
 	{LMPI_KNOB_PIECE, get_piece, set_piece},

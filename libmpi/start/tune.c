@@ -16,6 +16,10 @@
 
 #define DIRECT_EAGER 65536u
 #define eng	     lmpi_eng
+/* Data from here on goes over TCP where datagrams carry less than a page: of the kernel's costs for
+ * a datagram, which are the same for each, a page pays for one at most. */
+#define STREAM_LEAST (128u << 10)
+#define STREAM_MTU   4096u
 #define ACK_EVERY    32u /* packets; a batch and its answer take one ack, not four */
 
 struct lmpi_tuned lmpi_tuned = {
@@ -102,6 +106,7 @@ lmpi_tune_net(const struct suci_addr *at)
 		find_tuning(&k, &v);
 	t->eager_stored = tune_value_or(&v, TUNE_EAGER_NET, 0) != 0;
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);
+	t->stream = tune_value_or(&v, TUNE_STREAM, 0);
 	t->ack = (uint32_t)tuning_number(LMPI_KNOB_ACK, &v, TUNE_ACK, t->ack);
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
 	t->run = (uint32_t)tuning_number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
@@ -155,4 +160,39 @@ lmpi_eager_to(uint64_t bytes)
 		if (lmpi_route[i].reach == LMPI_REACH_DIRECT ||
 		    lmpi_route[i].reach == LMPI_REACH_SELF)
 			eng.peer[i].eager_max = bytes;
+}
+
+/* ---- from how many bytes on data has a stream of its own ---- */
+
+static uint64_t stream_least; /* 0: not known yet */
+
+bool
+lmpi_stream_never(void)
+{
+	return lmpi_knob_text(LMPI_KNOB_STREAM) && lmpi_knob_number(LMPI_KNOB_STREAM) == 0;
+}
+
+static uint64_t
+find_stream_least(void)
+{
+	uint64_t found = lmpi_tuned.stream	       ? lmpi_tuned.stream
+			 : lmpi_net_mtu() < STREAM_MTU ? STREAM_LEAST
+						       : LMPI_KNOB_STREAM_MOST;
+	uint64_t n = lmpi_knob_number_or(LMPI_KNOB_STREAM, found);
+
+	return n == 0 || n == LMPI_KNOB_STREAM_MOST ? UINT64_MAX : n;
+}
+
+uint64_t
+lmpi_stream_least(void)
+{
+	if (stream_least == 0)
+		stream_least = find_stream_least();
+	return stream_least;
+}
+
+void
+lmpi_stream_to(uint64_t bytes)
+{
+	stream_least = bytes == 0 || bytes >= LMPI_KNOB_STREAM_MOST ? UINT64_MAX : bytes;
 }

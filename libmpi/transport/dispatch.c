@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All transports together: who goes by which, turns, sleeping. */
+#include "streams.h"
 #include "transport.h"
 
 #include "lock.h"
@@ -50,6 +51,7 @@ lmpi_tp_poll(void)
 		if (every > 1)
 			lmpi_eng.now_ns = suci_udp_now_ns(); /* that of the turn may be older */
 		moved |= lmpi_net_poll(lmpi_eng.now_ns);
+		moved |= lmpi_streams_poll(lmpi_eng.now_ns);
 		if (tcp)
 			moved |= lmpi_tcp_poll();
 	}
@@ -66,17 +68,19 @@ lmpi_tp_flush(void)
 bool
 lmpi_tp_drained(void)
 {
-	return lmpi_net_drained() && lmpi_tcp_drained();
+	return lmpi_net_drained() && lmpi_streams_drained() && lmpi_tcp_drained();
 }
 
 void
 lmpi_tp_sleep(uint64_t deadline_ns)
 {
-	struct pollfd fd[3];
+	struct pollfd fd[4];
 	nfds_t n = 0;
+	int streams = -1;
 	uint64_t now = suci_udp_now_ns(), until = base_min_ns(deadline_ns, lmpi_net_expiry_ns());
 	struct timespec ts;
 
+	until = base_min_ns(until, lmpi_streams_expiry_ns());
 	if (until <= now || !lmpi_shm_doze()) {
 		lmpi_lock_retake(lmpi_lock_drop()); /* others get their turn all the same */
 		return;
@@ -92,10 +96,16 @@ lmpi_tp_sleep(uint64_t deadline_ns)
 		fd[n++] = (struct pollfd){.fd = net, .events = events};
 	if (lmpi_tcp_fd() >= 0)
 		fd[n++] = (struct pollfd){.fd = lmpi_tcp_fd(), .events = POLLIN};
+	if (lmpi_streams_fd() >= 0) {
+		streams = (int)n;
+		fd[n++] = (struct pollfd){.fd = lmpi_streams_fd(), .events = POLLIN};
+	}
 	unsigned depth = lmpi_lock_drop();
 	int r = ppoll(fd, n, until == BASE_NEVER_NS ? NULL : &ts, NULL);
 	lmpi_lock_retake(depth);
 	lmpi_shm_awake();
+	if (r > 0 && streams >= 0 && fd[streams].revents)
+		lmpi_streams_hear();
 	if (r > 0 && lmpi_bell_fd() >= 0 && (fd[0].revents & POLLIN))
 		lmpi_bell_hush();
 }
@@ -138,6 +148,7 @@ lmpi_tp_shun(uint32_t world)
 {
 	if (lmpi_route[world].reach == LMPI_REACH_SHM)
 		lmpi_shm_shun(&lmpi_eng.peer[world]);
+	lmpi_streams_shun(world);
 	if (lmpi_route[world].reach != LMPI_REACH_TCP)
 		lmpi_net_shun(world);
 }

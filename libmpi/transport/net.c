@@ -91,6 +91,18 @@ lmpi_net_hello_token(uint32_t world, uint32_t label)
 	return relay_hello_token(token, label);
 }
 
+void
+lmpi_net_hello_to(uint32_t world, uint8_t out[RELAY_HELLO_LEN])
+{
+	uint32_t label = lmpi_route[world].label;
+
+	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+						 .token = lmpi_net_hello_token(world, label),
+						 .label = label,
+						 .rank = lmpi_world.rank},
+			   out);
+}
+
 int
 lmpi_net_open_path(uint32_t world)
 {
@@ -100,11 +112,7 @@ lmpi_net_open_path(uint32_t world)
 
 	if (r->path != UINT32_MAX)
 		return 0;
-	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = lmpi_net_hello_token(world, r->label),
-						 .label = r->label,
-						 .rank = lmpi_world.rank},
-			   hello);
+	lmpi_net_hello_to(world, hello);
 	int err = suci_path_open(net.ep, &to, hello, sizeof hello, &r->path, suci_udp_now_ns());
 	if (err && err != SUCI_ERR_EXISTS) {
 		r->path = UINT32_MAX;
@@ -191,6 +199,14 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 					    lmpi_route[peer->world].lane, suci_udp_now_ns()));
 }
 
+/* Long data of a rendezvous may have a stream of its own. */
+static bool
+send_direct_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	return (out->hdr.type == LMPI_T_DATA && lmpi_streams_send(e, peer, out)) ||
+	       send_net_packet(e, peer, out);
+}
+
 /* A process with a global address may be far. */
 static uint64_t
 find_eager(struct lmpi_engine *e, const struct lmpi_peer *peer)
@@ -207,7 +223,7 @@ find_eager(struct lmpi_engine *e, const struct lmpi_peer *peer)
 const struct lmpi_transport lmpi_direct_transport = {
 	.caps = LMPI_LANES_DIRECT_CAPS,
 	.eager = find_eager,
-	.send = send_net_packet,
+	.send = send_direct_packet,
 	.try_short = try_packet,
 };
 const struct lmpi_transport lmpi_relay_transport = {

@@ -279,6 +279,17 @@ hello_known(const void *hello, size_t len, struct relay_hello *h)
 	return relay_hello_decode(hello, len, h) == 0 && h->kind != RELAY_HELLO_GATEWAY;
 }
 
+uint32_t
+lmpi_net_hello_from(const void *hello, size_t len)
+{
+	struct relay_hello h;
+
+	return hello_known(hello, len, &h) && h.kind == RELAY_HELLO_PROCESS &&
+			       h.label == LMPI_LABEL_BASE + lmpi_world.rank
+		       ? slot_of_hello(&h)
+		       : UINT32_MAX;
+}
+
 /* NULL: that process may come. */
 static const char *
 why_not_accept(const struct relay_hello *h, const char *not_mine)

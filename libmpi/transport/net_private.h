@@ -9,6 +9,7 @@
 #define LMPI_NET_PRIVATE_H
 
 #include "away.h"
+#include "streams.h"
 #include "transport.h"
 
 #include "base/arena.h"
@@ -59,6 +60,10 @@ extern const struct suci_lane_ops lmpi_net_ops;
 int lmpi_net_open_path(uint32_t world);
 /* What the hello of a path between that process and this one proves, to whoever has that label. */
 uint64_t lmpi_net_hello_token(uint32_t world, uint32_t label);
+/* What this process says to that one when it opens a path or a stream. */
+void lmpi_net_hello_to(uint32_t world, uint8_t out[RELAY_HELLO_LEN]);
+/* Which process says that hello to this one; UINT32_MAX: none that is known, or to another one. */
+uint32_t lmpi_net_hello_from(const void *hello, size_t len);
 /* What this process says to whoever opens a path. */
 void lmpi_net_hello(bool survives, uint8_t out[RELAY_HELLO_LEN]);
 /* What a process says that leaves in MPI_Finalize. */

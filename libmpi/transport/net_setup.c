@@ -93,6 +93,12 @@ lmpi_net_ipv4(void)
 	return a.family == 4 ? be32_load(a.ip + 12) : 0;
 }
 
+uint32_t
+lmpi_net_mtu(void)
+{
+	return net.udp ? suci_udp_mtu(net.udp) : MTU_MAX;
+}
+
 uint16_t
 lmpi_net_port(void)
 {

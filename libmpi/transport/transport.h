@@ -5,6 +5,7 @@
  *   shm.c      processes of my node: byte rings in shared memory
  *   net.c      everybody else: Suci over one UDP socket
  *   doors.c    processes of other jobs in other clusters: lanes between doors, over net.c
+ *   streams.c  data of long messages to other nodes, over TCP where that costs less
  *   tcp.c      processes of foreign clients that no relay leads to: IMPI over TCP
  *   tcp_switch.c  between several processes of one IMPI host and its channels
  *   light.c    light paths: notes to and from the relay that offers them
@@ -79,6 +80,7 @@ void lmpi_shm_set_bell(uint32_t i, const char *name);
 /* Bind the socket to that address.  0 or an error class (said). */
 int lmpi_net_open(const struct suci_addr *at);
 uint16_t lmpi_net_port(void);
+uint32_t lmpi_net_mtu(void); /* of its datagrams */
 /* Datagrams of a run (driver/suci_udp.h), now and from now on. */
 uint64_t lmpi_net_run(void);
 void lmpi_net_run_to(uint64_t datagrams);

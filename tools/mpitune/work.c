@@ -120,6 +120,22 @@ acked(MPI_Comm c, int rank)
 	return stream(c, rank) + pings(c, rank, kib, 2, 128);
 }
 
+/* Both ways at once. */
+static uint64_t
+both_ways(MPI_Comm c, int rank)
+{
+	static const uint32_t kib[] = {64, 128, 256, 512, 1024};
+	uint64_t moved = 0;
+
+	for (uint32_t i = 0; i < 5; i++)
+		for (uint32_t k = 0; k < 1024 / kib[i]; k++) {
+			MPI_Sendrecv(here, (int)(kib[i] * KIB), MPI_BYTE, !rank, 0, there,
+				     (int)(kib[i] * KIB), MPI_BYTE, !rank, 0, c, MPI_STATUS_IGNORE);
+			moved += 2ull * kib[i] * KIB;
+		}
+	return moved;
+}
+
 /* From one of each node to all: what comes to a node goes on in it meanwhile. */
 static uint64_t
 spreads(MPI_Comm c, int rank)
@@ -155,14 +171,16 @@ const struct knob node_knobs[] = {
 	{"LIBMPI_PIECE", TUNE_PIECE, LIST(16384, 32768, 65536, 131072, 262144, 524288, 1048576),
 	 65536, sums},
 };
+#define WHOLE (1024u * 1024u * KIB)
 const struct knob net_knobs[] = {
 	{"LIBMPI_EAGER", TUNE_EAGER_NET,
 	 LIST(4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288), 0, far_pings},
 	{"LIBMPI_RUN", TUNE_RUN, LIST(1, 2, 4, 8, 12, 16, 20, 24, 36, 44, 54, 64), 30, stream},
 	{"LIBMPI_ACK", TUNE_ACK, LIST(8, 16, 32, 64, 128), 0, acked},
+	{"LIBMPI_STREAM", TUNE_STREAM, LIST(65536, 131072, 262144, 524288, WHOLE), WHOLE,
+	 both_ways},
 };
-#define WHOLE (1024u * 1024u * KIB)
-#define CUTS  LIST(32768, 65536, 131072, 262144, 524288, 1048576, WHOLE), WHOLE
+#define CUTS LIST(32768, 65536, 131072, 262144, 524288, 1048576, WHOLE), WHOLE
 const struct knob group_knobs[] = {
 	{"LIBMPI_BCAST_PIECE", TUNE_BCAST_PIECE, CUTS, spreads},
 	{"LIBMPI_ALLTOALL_PIECE", TUNE_ALLTOALL_PIECE, CUTS, alltoalls},

@@ -62,6 +62,7 @@ uint32_t tune_rtt_bucket(uint64_t rtt_ns);
 	X(EAGER_NODE, "eager-node", 512, 12288)	     /* libmpi, in a node of many ranks */         \
 	X(EAGER_WIDE, "eager-wide", 512, 49152)	     /* the same, of two */                        \
 	X(EAGER_NET, "eager-net", 1024, 1048576)     /* between nodes */                           \
+	X(STREAM, "stream", 4096, 1073741824)	     /* bytes from which a stream carries them */  \
 	X(SHARE, "share", 16384, 4194304) /* bytes from which two ranks copy together */           \
 	X(PIECE, "piece", 4096, 1048576)  /* of long reductions of two in a node */                \
 	X(BCAST_PIECE, "bcast-piece", 4096, 1073741824)	      /* of long Bcasts over nodes */      \

@@ -24,6 +24,7 @@
 
 #define LMPI_KNOB_EAGER_MOST  (1u << 30)
 #define LMPI_KNOB_CREDIT_MOST 1024
+#define LMPI_KNOB_STREAM_MOST (1u << 30)
 
 /* NUMBER(ID, name, unit, default, least, most, default as text or NULL, text)
  * WORD(ID, name, words, text), TEXT(ID, name, default as text, text), SECRET likewise */
@@ -100,6 +101,13 @@
 	       "65536, or what mpitune found; without either up to 1 MiB to a process that is 1 "  \
 	       "ms or more away",                                                                  \
 	       "longest message that goes to another node of this cluster without asking")         \
+	NUMBER(STREAM, "LIBMPI_STREAM", "bytes", 131072, 0, LMPI_KNOB_STREAM_MOST,                 \
+	       "131072 where a datagram carries less than 4096 bytes, else never, or what "        \
+	       "mpitune found",                                                                    \
+	       "from this size on data of a message that was asked for goes over TCP to another "  \
+	       "node of this cluster; 0: never")                                                   \
+	NUMBER(STREAMS_MAX, "LIBMPI_STREAMS_MAX", "connections", 64, 1, 4096, NULL,                \
+	       "processes that data goes to or comes from over TCP at a time; to others over UDP") \
 	NUMBER(EAGER_NODE, "LIBMPI_EAGER_NODE", "bytes", 40960, 512, 49152,                        \
 	       "40960, 12288 with more than two ranks on the node, or what mpitune found",         \
 	       "longest message that goes to a process of this node through its ring")             \
