@@ -78,6 +78,11 @@ verdict "top" "$(json 'lines of top' 'len(v) == 2 and all(t["interval_s"] > 0.15
 verdict "advise" "$(json advise 'v["trunks"] == v["active"] == 1 and v["useful"] >= 1 and v["pairs"] >= 1 and
 	v["trunk"][0]["rate_bps"] > 0 and v["reasons"] and v["matrix"]' advise -d 1)$(status_is 0 ctl advise -d 0.3)$(
 	grep -q 'this traffic can use' "$TB_DIR/out" || echo 'no sentence ')"
+verdict "advise on what comes" "$(json received '(r := v["received"]) and (t := r["trunk"][0]) and r["active"] == 1 and r["reasons"] and
+	(t["path"], t["peer"]) == (v["trunk"][0]["path"], v["trunk"][0]["peer"]) and t["rate_bps"] == r["rate_bps"] > 0 and
+	0 <= t["under_way"] <= t["credit"] > 0 and r["frames"] > 0 and r["limit"] == t["limit"] != "idle"' advise -d 1)$(
+	status_is 0 ctl advise -d 0.3)$(grep -q 'other relays send .*bit/s here over 1 trunk$' "$TB_DIR/out" && grep -q 'under way' \
+		"$TB_DIR/out" || echo 'no table of it ')"
 verdict "set" "$(json set 'v["log_level"] == "debug" and v["drain_ms"] == 777' set log_level=debug drain_ms=777)$(json get \
 	'v["log_level"] == "debug" and v["idle"]' set)$(json idle 'v["idle"] == "pause"' set idle=pause)$(json back \
 	'v["idle"] == "sleep"' set idle=sleep)$(status_is 1 ctl set log_level=loud)$(status_is 2 ctl set nothing=1)$(

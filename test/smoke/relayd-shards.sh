@@ -105,6 +105,20 @@ trunks() { # FRONTEND
 	PY
 }
 
+# What a relay says of the trunks that come to it, measured while a job ran: the WAN's losses.
+advised() { # FRONTEND
+	python3 - "$1" "$TB_DIR/advice-$1" <<-'PY'
+		import json, sys
+		try:
+		    rows = json.load(open(sys.argv[2]))['received']['trunk']
+		except ValueError as e:
+		    print(f'{sys.argv[1]}: no advice: {e}')
+		    sys.exit()
+		if not any(r['rate_bps'] and 1000 < r['loss_ppm'] < 100000 for r in rows):
+		    print(f'{sys.argv[1]}: a WAN that loses 5000 ppm: {json.dumps(rows)}')
+	PY
+}
+
 down() {
 	local i
 	for ((i = 0; i < RELAYS; i++)); do
@@ -152,7 +166,14 @@ unset TB_DEVICE_PRIVATE
 MTU_IN=9000 RELAYS=2 LOSS=0.005
 up 2 2
 job lossy p2p
+pids=()
+for fe in afe0 bfe1; do
+	"$B/bin/relayctl" -s "$TB_ID-$fe" --json advise -d 5 >"$TB_DIR/advice-$fe" 2>"$TB_DIR/q-$fe" &
+	pids+=($!)
+done
 job lossy collv
+wait "${pids[@]}"
+verdict "lossy: advised of what comes" "$(advised afe0)$(advised bfe1)"
 verdict "lossy: trunks of all workers" "$(trunks afe0)$(trunks bfe1)"
 down lossy
 exit $rc

@@ -294,15 +294,16 @@ advice(void **state)
 		bool said = !s->text;
 		set_scene(s, &in);
 		rd_advise(&in, &a);
-		for (uint32_t k = 0; k < a.nreasons; k++)
-			said = said || strstr(a.reason[k], s->text);
+		for (uint32_t k = 0; k < a.reasons.n; k++)
+			said = said || strstr(a.reasons.text[k], s->text);
 		if (a.limit != s->limit || a.active != s->active || a.useful != s->useful ||
 		    a.at_least != s->at_least || a.shared != s->shared ||
-		    a.by_pairs != s->by_pairs || !said || !a.nreasons)
+		    a.by_pairs != s->by_pairs || !said || !a.reasons.n)
 			fail_msg("%s: limit %s, active %u, useful %u%s%s%s; \"%s\" \"%s\"", s->name,
 				 rd_limit_name(a.limit), a.active, a.useful,
 				 a.at_least ? " at least" : "", a.shared ? " shared" : "",
-				 a.by_pairs ? " by pairs" : "", a.reason[0], a.reason[1]);
+				 a.by_pairs ? " by pairs" : "", a.reasons.text[0],
+				 a.reasons.text[1]);
 	}
 }
 
@@ -326,6 +327,172 @@ figures_of_a_trunk(void **state)
 	assert_int_equal(a.trunk[0].queue_ns, 4 * MS);
 	/* The lcore could 800, the window 2293, the link 700 Mbit/s. */
 	assert_int_equal(a.trunk[0].could_bps, 700000000);
+}
+
+/* ---- what other relays send here -------------------------------------------------------- */
+
+/* Trunks of which one second was measured: 1400 bytes a packet. */
+struct rx_scene {
+	const char *name;
+	struct rx_row {
+		uint32_t mbps, busy_pct, rtt_ms, loss_ppm, refused_ppm, credit, waits;
+	} trunk[4]; /* rtt_ms 0: end; each on a worker of its own */
+	uint32_t link_mbps, lost;
+	/* wanted */
+	enum rd_rx_limit limit, first; /* first: of trunk[0] */
+	uint32_t active;
+	const char *text; /* in one of the reasons */
+};
+
+static void
+set_rx_scene(const struct rx_scene *s, struct rd_advise_input *in)
+{
+	memset(in, 0, sizeof *in);
+	in->duration_ns = S;
+	in->link_bps = s->link_mbps * 1000000ull;
+	in->rx_lost = s->lost;
+	for (; in->ntrunks < 4 && s->trunk[in->ntrunks].rtt_ms; in->ntrunks++) {
+		const struct rx_row *r = &s->trunk[in->ntrunks];
+		uint64_t bytes = r->mbps * 125000ull, packets = bytes / 1400;
+		uint64_t refused = packets * r->refused_ppm / 1000000;
+		in->rx_frames += packets;
+		in->worker[in->ntrunks].busy_ns = r->busy_pct * S / 100;
+		in->trunk[in->ntrunks] = (struct rd_advise_trunk){
+			.worker = in->ntrunks,
+			.samples = 10,
+			.rtt_ns = r->rtt_ms * MS,
+			.rx_bytes = bytes,
+			.rx_packets = packets,
+			.rx_missing = packets * r->loss_ppm / 1000000 + refused,
+			.rx_refused = refused,
+			.rx_credit = r->credit,
+			.rx_waits = r->waits,
+		};
+	}
+	in->nworkers = in->ntrunks;
+}
+
+static const struct rx_scene rx_scenes[] = {
+	{.name = "no trunk"},
+	{.name = "nearly nothing comes",
+	 .trunk = {{.rtt_ms = 10, .credit = 2048}},
+	 .text = "nearly nothing"},
+	{.name = "nothing is wrong here",
+	 .trunk = {{.mbps = 100, .busy_pct = 10, .rtt_ms = 10, .credit = 2048}},
+	 .active = 1,
+	 .text = "relayctl advise there"},
+	{.name = "the lcore is late",
+	 .trunk = {{.mbps = 900, .busy_pct = 95, .rtt_ms = 10, .credit = 2048}},
+	 .limit = RD_RX_LCORE,
+	 .first = RD_RX_LCORE,
+	 .active = 1,
+	 .text = "add workers"},
+	{.name = "the lcore is late, so the queue is full: the cause is told",
+	 .trunk = {{.mbps = 900, .busy_pct = 95, .rtt_ms = 10, .loss_ppm = 2000, .credit = 2048}},
+	 .lost = 200,
+	 .limit = RD_RX_LCORE,
+	 .first = RD_RX_LCORE,
+	 .active = 1},
+	{.name = "the queue is full in bursts",
+	 .trunk = {{.mbps = 900, .busy_pct = 40, .rtt_ms = 10, .loss_ppm = 2000, .credit = 2048}},
+	 .lost = 160,
+	 .limit = RD_RX_QUEUE,
+	 .first = RD_RX_QUEUE,
+	 .active = 1,
+	 .text = "ports.global.rx_descriptors"},
+	{.name = "one frame of a hundred thousand is no queue",
+	 .trunk = {{.mbps = 1120, .busy_pct = 40, .rtt_ms = 10, .credit = 2048}},
+	 .lost = 1,
+	 .active = 1},
+	{.name = "the link is full",
+	 .trunk = {{.mbps = 500, .busy_pct = 40, .rtt_ms = 10, .credit = 2048},
+		   {.mbps = 450, .busy_pct = 40, .rtt_ms = 10, .credit = 2048}},
+	 .link_mbps = 1000,
+	 .limit = RD_RX_LINK,
+	 .first = RD_RX_LINK,
+	 .active = 2,
+	 .text = "950.0 of the 1000.0 Mbit/s"},
+	{.name = "processes take late: what was refused is no loss of the way",
+	 .trunk =
+		 {{.mbps = 500, .busy_pct = 40, .rtt_ms = 10, .refused_ppm = 5000, .credit = 2048}},
+	 .limit = RD_RX_ROOM,
+	 .first = RD_RX_ROOM,
+	 .active = 1,
+	 .text = "limits.segments"},
+	{.name = "the way loses",
+	 .trunk = {{.mbps = 500, .busy_pct = 40, .rtt_ms = 10, .loss_ppm = 5000, .credit = 2048}},
+	 .limit = RD_RX_WAY,
+	 .first = RD_RX_WAY,
+	 .active = 1,
+	 .text = "lost on their way here"},
+	{.name = "the window here is too small for the round trip",
+	 /* 2048 x 1400 bytes in 100 ms are 229 Mbit/s */
+	 .trunk = {{.mbps = 220, .busy_pct = 10, .rtt_ms = 100, .credit = 2048}},
+	 .limit = RD_RX_CREDIT,
+	 .first = RD_RX_CREDIT,
+	 .active = 1,
+	 .text = "limits.window"},
+	{.name = "half of that window is under way",
+	 .trunk = {{.mbps = 110, .busy_pct = 10, .rtt_ms = 100, .credit = 2048}},
+	 .active = 1},
+	{.name = "a near relay stands in line",
+	 .trunk = {{.mbps = 900, .busy_pct = 40, .rtt_ms = 1, .credit = 512, .waits = 6}},
+	 .limit = RD_RX_CREDIT,
+	 .first = RD_RX_CREDIT,
+	 .active = 1,
+	 .text = "suci.credit"},
+	{.name = "what brings most decides; an idle trunk does not count",
+	 .trunk = {{.mbps = 100, .busy_pct = 95, .rtt_ms = 10, .credit = 2048},
+		   {.mbps = 800, .busy_pct = 40, .rtt_ms = 10, .loss_ppm = 3000, .credit = 2048},
+		   {.mbps = 1, .busy_pct = 95, .rtt_ms = 10, .credit = 2048}},
+	 .limit = RD_RX_WAY,
+	 .first = RD_RX_LCORE,
+	 .active = 2,
+	 .text = "1 of 2 trunks"},
+};
+
+static void
+advice_on_what_comes(void **state)
+{
+	static struct rd_advise_input in;
+	static struct rd_advice_rx a;
+	(void)state;
+	for (size_t i = 0; i < sizeof rx_scenes / sizeof *rx_scenes; i++) {
+		const struct rx_scene *s = &rx_scenes[i];
+		bool said = !s->text;
+		set_rx_scene(s, &in);
+		rd_advise_rx(&in, &a);
+		for (uint32_t k = 0; k < a.reasons.n; k++)
+			said = said || strstr(a.reasons.text[k], s->text);
+		if (a.limit != s->limit || a.trunk[0].limit != s->first || a.active != s->active ||
+		    !said || a.reasons.n != (in.ntrunks != 0))
+			fail_msg("%s: limit %s, of the first %s, active %u; \"%s\"", s->name,
+				 rd_rx_limit_name(a.limit), rd_rx_limit_name(a.trunk[0].limit),
+				 a.active, a.reasons.text[0]);
+	}
+}
+
+static void
+figures_of_what_comes(void **state)
+{
+	static struct rd_advise_input in;
+	static struct rd_advice_rx a;
+	const struct rx_scene s = {.trunk = {{.mbps = 112,
+					      .busy_pct = 25,
+					      .rtt_ms = 20,
+					      .loss_ppm = 20000,
+					      .refused_ppm = 10000,
+					      .credit = 2048}},
+				   .lost = 1};
+	(void)state;
+	set_rx_scene(&s, &in);
+	rd_advise_rx(&in, &a);
+	assert_int_equal(a.rate_bps, 112000000);
+	assert_int_equal(a.trunk[0].loss_ppm, 20000);
+	/* 10 000 packets a second, of which 300 are missing. */
+	assert_int_equal(a.trunk[0].under_way, 194);
+	assert_int_equal(a.trunk[0].busy_permille, 250);
+	assert_int_equal(a.lost_ppm, 99);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------- */
@@ -382,6 +549,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(advice),
 		cmocka_unit_test(figures_of_a_trunk),
+		cmocka_unit_test(advice_on_what_comes),
+		cmocka_unit_test(figures_of_what_comes),
 		cmocka_unit_test(lanes_are_counted),
 		cmocka_unit_test(lanes_overflow),
 	};

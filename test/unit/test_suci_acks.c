@@ -49,6 +49,10 @@ test_against_model(void **state)
 			got[k] = 1;
 			if (k > top || first_ever)
 				top = k;
+			uint32_t missing = 0;
+			for (uint32_t i = 0; i < top; i++)
+				missing += !got[i];
+			assert_int_equal(a.missing, missing);
 			bool ripe = k == top && k > 2 && got[k - 1] && got[k - 2] && !got[k - 3];
 			assert_int_equal(suci_acks_ripe(&a, first + k), ripe);
 			/* What the block says is true. */

@@ -3,6 +3,8 @@
  * never answered: nothing may hang, and nothing may storm. */
 #include "test_suci_path.h"
 
+#include "wire_internal.h"
+
 #define SEGS   512
 #define RTT_NS (10 * BASE_US_NS)
 
@@ -10,14 +12,36 @@ struct world {
 	struct pair p;	 /* first */
 	bool refuse_all; /* side 1 */
 	bool zero_first; /* until segment 0 was taken, nothing else is */
+	bool picky;	 /* each 30th is refused at first, and each 40th packet is lost */
+	uint8_t asked[SEGS];
+	uint32_t refused, lost, last; /* last: number of a packet that came */
 };
 
 static enum suci_verdict
 judge(struct pair_side *s, const struct suci_segment *seg)
 {
-	const struct world *w = (const struct world *)s->t;
+	struct world *w = (struct world *)s->t;
 	bool refuse = w->refuse_all || (w->zero_first && seg->seq && !s->seen[0]);
+	if (w->picky && seg->seq < SEGS)
+		refuse = seg->seq % 30 == 0 && !w->asked[seg->seq]++;
+	w->refused += refuse;
 	return refuse ? SUCI_REFUSED : SUCI_TAKEN;
+}
+
+/* Of numbered packets towards side 1. */
+static bool
+lose_some(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	struct world *w = l->arg;
+	struct suci_path_hdr h;
+	if (from || !suci_path_hdr_decode(&h, bytes, len) || h.type != SUCI_T_DATA ||
+	    h.flags & SUCI_PF_BARE)
+		return false;
+	bool lose = h.pn % 40 == 0;
+	w->lost += lose;
+	if (!lose && h.pn > w->last)
+		w->last = h.pn;
+	return lose;
 }
 
 /* Different segments that side 1 took. */
@@ -236,6 +260,33 @@ test_refused_are_bounded(void **state)
 	end(w);
 }
 
+/* What the receiver says of the way to it: numbers that were lost, or refused, or came later than
+ * it keeps books of, and no others, though many come late. */
+static void
+test_missing_numbers_are_counted(void **state)
+{
+	(void)state;
+	struct world *w = world();
+	struct suci_path_info info;
+	w->p.l.jitter_ns = 4 * RTT_NS;
+	begin(w);
+	w->picky = true;
+	w->p.l.filter = lose_some;
+	w->p.s[0].to_pull = SEGS;
+	suci_path_wake(w->p.l.ep[0], w->p.s[0].path);
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + 5 * BASE_S_NS, all_acked, w));
+	link_run(&w->p.l, w->p.l.now_ns + 10 * BASE_MS_NS, NULL,
+		 NULL); /* what is still under way */
+	assert_int_equal(taken(w), SEGS);
+	assert_true(suci_path_info(w->p.l.ep[1], w->p.s[1].path, &info));
+	uint64_t old = suci_counters(w->p.l.ep[1])->drop_old_pn;
+	assert_true(w->lost > 5 && w->refused > 10);
+	assert_int_equal(info.rx_last, w->last);
+	assert_int_equal(info.rx_missing, w->lost + w->refused + old);
+	assert_true(info.rx_credit > 0);
+	end(w);
+}
+
 int
 main(void)
 {
@@ -247,6 +298,7 @@ main(void)
 		cmocka_unit_test(test_no_storm),
 		cmocka_unit_test(test_first_one_refused),
 		cmocka_unit_test(test_refused_are_bounded),
+		cmocka_unit_test(test_missing_numbers_are_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

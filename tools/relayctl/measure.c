@@ -68,6 +68,38 @@ cmd_lanes(struct ctl *c, const struct options *o)
 
 /* ---- advise ---------------------------------------------------------------------------- */
 
+/* The other direction; an older relay does not tell. */
+static void
+print_received(json_t *v, const struct options *o)
+{
+	static const struct column trunks[] = {
+		{"path", .goes = 0},
+		{"worker", .goes = 4},
+		{"peer", .goes = 0},
+		{"rate_bps", "bit/s", .si = true},
+		{"loss_ppm", "loss %", .goes = 7, .scale = 1e-4},
+		{"refused", .goes = 5},
+		{"under_way", "under way", .goes = 2},
+		{"credit", .goes = 2},
+		{"waits_permille", "waits %", .goes = 3, .scale = 0.1},
+		{"busy_permille", "busy %", .goes = 6, .scale = 0.1},
+		{"limit", "limited by", .goes = 0},
+		{.key = NULL},
+	};
+	char bits[PRINT_SI_MAX];
+	json_t *rows = json_object_get(v, "trunk"), *row;
+	size_t i;
+	if (!json_array_size(rows))
+		return;
+	printf("\nother relays send %sbit/s here over %lld trunk%s\n",
+	       print_si(real_of(v, "rate_bps"), bits, sizeof bits), int_of(v, "active"),
+	       int_of(v, "active") == 1 ? "" : "s");
+	json_array_foreach(json_object_get(v, "reasons"), i, row)
+		printf("- %s\n", json_string_value(row));
+	putchar('\n');
+	print_table(rows, trunks, o);
+}
+
 static void
 print_advice(json_t *v, const struct options *o)
 {
@@ -100,6 +132,7 @@ print_advice(json_t *v, const struct options *o)
 		putchar('\n');
 		print_table(rows, trunks, o);
 	}
+	print_received(json_object_get(v, "received"), o);
 	rows = json_object_get(v, "matrix");
 	if (!json_array_size(rows))
 		return;

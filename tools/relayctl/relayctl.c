@@ -45,8 +45,9 @@ static const struct command {
 	{"lanes", "[-d S] [-n N] [--job JOB]", "who talks to whom: measures S seconds (1)",
 	 cmd_lanes, "dnJyb", 0, 0},
 	{"advise", "[-d S] [-n N]",
-	 "how many trunks this traffic can use, and why: measures S seconds (5)", cmd_advise,
-	 "dnyb", 0, 0},
+	 "how many trunks this traffic can use, and why; what others send here: measures S "
+	 "seconds (5)",
+	 cmd_advise, "dnyb", 0, 0},
 	{"set", "[NAME=VALUE...]", "show or change settings until the relay ends", cmd_set, "", 0,
 	 32},
 	{"reload", "[--check]",

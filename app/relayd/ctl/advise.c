@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rd/advise.h"
+#include "advise_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BUSY_PERMILLE 900u /* an lcore above has nothing left to speak of */
 #define GOAL_PERMILLE 800u /* of what it could, a trunk should carry */
-#define LINK_PERMILLE 900u
 #define PACE_PERMILLE 900u
-#define IDLE_PERMILLE 10u	 /* of all traffic: less is not counted */
-#define LOSS_PPM      1000u	 /* 0.1 %: the way has no room, if there may be a queue */
-#define CHANCE_PPM    20u	 /* cubic's window after that is 250 packets and less */
 #define QUEUE_MIN_NS  1000000ull /* a round trip may vary that much by itself */
-#define QUIET_BPS     100000ull	 /* less than that needs no advice */
 
 const char *
 rd_limit_name(enum rd_limit limit)
@@ -23,13 +17,14 @@ rd_limit_name(enum rd_limit limit)
 	return names[limit];
 }
 
-static void __attribute__((format(printf, 2, 3))) say(struct rd_advice *a, const char *fmt, ...)
+void
+rd_advise_say(struct rd_reasons *r, const char *fmt, ...)
 {
 	va_list ap;
-	if (a->nreasons == RD_ADVISE_REASONS)
+	if (r->n == RD_ADVISE_REASONS)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(a->reason[a->nreasons++], RD_ADVISE_TEXT, fmt, ap);
+	vsnprintf(r->text[r->n++], RD_ADVISE_TEXT, fmt, ap);
 	va_end(ap);
 }
 
@@ -41,12 +36,6 @@ min_known(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint32_t
-permille(uint64_t part, uint64_t whole)
-{
-	return whole ? (uint32_t)((double)part * 1000 / (double)whole) : 0;
-}
-
 /* ---- each trunk ---------------------------------------------------------------------- */
 
 static enum rd_limit
@@ -54,17 +43,17 @@ limit_of(const struct rd_advise_input *in, const struct rd_advise_trunk *t,
 	 const struct rd_advice_trunk *o, uint64_t leg_bps)
 {
 	uint64_t queue = t->rtt_min_ns / 4 > QUEUE_MIN_NS ? t->rtt_min_ns / 4 : QUEUE_MIN_NS;
-	if (o->busy_permille >= BUSY_PERMILLE)
+	if (o->busy_permille >= RD_BUSY_PERMILLE)
 		return RD_LIMIT_LCORE;
-	if (permille(leg_bps, in->link_bps) >= LINK_PERMILLE)
+	if (rd_permille(leg_bps, in->link_bps) >= RD_LINK_PERMILLE)
 		return RD_LIMIT_LINK;
-	if (permille(o->rate_bps, t->pace_bps) >= PACE_PERMILLE)
+	if (rd_permille(o->rate_bps, t->pace_bps) >= PACE_PERMILLE)
 		return RD_LIMIT_PACE;
 	if (!t->samples || t->full * 2 < t->samples)
 		return RD_LIMIT_DEMAND;
 	if (o->queue_ns >= queue)
 		return RD_LIMIT_WAY;
-	if (o->loss_ppm >= (t->cubic ? CHANCE_PPM : LOSS_PPM))
+	if (o->loss_ppm >= (t->cubic ? RD_CHANCE_PPM : RD_LOSS_PPM))
 		return t->cubic ? RD_LIMIT_CHANCE : RD_LIMIT_WAY;
 	if (t->full_credit * 2 >= t->full)
 		return RD_LIMIT_CREDIT;
@@ -98,14 +87,14 @@ judge_trunks(const struct rd_advise_input *in, struct rd_advice *a)
 		o->rate_bps = (uint64_t)((double)t->tx_bytes * 8e9 / (double)in->duration_ns);
 		o->loss_ppm = sent ? (uint32_t)((double)t->retransmits * 1e6 / (double)sent) : 0;
 		o->queue_ns = t->rtt_ns > t->rtt_min_ns ? t->rtt_ns - t->rtt_min_ns : 0;
-		o->busy_permille = permille(in->worker[t->worker].busy_ns, in->duration_ns);
+		o->busy_permille = rd_permille(in->worker[t->worker].busy_ns, in->duration_ns);
 		worker_bps[t->worker] += o->rate_bps;
 		a->rate_bps += o->rate_bps;
 	}
 	for (uint32_t i = 0; i < in->ntrunks; i++) {
 		const struct rd_advise_trunk *t = &in->trunk[i];
 		struct rd_advice_trunk *o = &a->trunk[i];
-		o->idle = !o->rate_bps || permille(o->rate_bps, a->rate_bps) < IDLE_PERMILLE;
+		o->idle = !o->rate_bps || rd_permille(o->rate_bps, a->rate_bps) < RD_IDLE_PERMILLE;
 		o->limit = o->idle ? RD_LIMIT_DEMAND : limit_of(in, t, o, a->rate_bps);
 		o->could_bps = could_bps(in, t, o, worker_bps[t->worker]);
 		a->active += !o->idle;
@@ -152,24 +141,23 @@ needed(const struct rd_advise_input *in, const struct rd_advice *a)
 	return n < RD_ADVISE_TRUNKS ? (uint32_t)n : RD_ADVISE_TRUNKS;
 }
 
-#define MBPS(v) ((double)(v) / 1e6)
-
 static void
 explain_demand(const struct rd_advise_input *in, struct rd_advice *a)
 {
 	uint32_t busiest = 0;
 	a->useful = needed(in, a);
 	for (uint32_t i = 0; i < in->nworkers; i++) {
-		uint32_t p = permille(in->worker[i].busy_ns, in->duration_ns);
+		uint32_t p = rd_permille(in->worker[i].busy_ns, in->duration_ns);
 		busiest = p > busiest ? p : busiest;
 	}
-	say(a,
-	    "nothing holds it up: the processes send %.1f Mbit/s and no more; the busiest lcore "
-	    "has "
-	    "%u %% of its time left",
-	    MBPS(a->rate_bps), busiest < 1000 ? (1000 - busiest) / 10 : 0);
+	rd_advise_say(&a->reasons,
+		      "nothing holds it up: the processes send %.1f Mbit/s and no more; the "
+		      "busiest lcore "
+		      "has "
+		      "%u %% of its time left",
+		      RD_MBPS(a->rate_bps), busiest < 1000 ? (1000 - busiest) / 10 : 0);
 	if (a->useful < a->active)
-		say(a, "%u of these trunks would carry it", a->useful);
+		rd_advise_say(&a->reasons, "%u of these trunks would carry it", a->useful);
 }
 
 static void
@@ -179,88 +167,62 @@ explain_way(const struct rd_advise_input *in, struct rd_advice *a)
 	a->shared = n > 1;
 	if (a->shared) {
 		a->useful = a->active;
-		say(a,
-		    "%u trunks lose packets or queue on the way at the same time: they share a "
-		    "bottleneck of about %.1f Mbit/s, and more of them would share it too",
-		    n, MBPS(a->rate_bps));
+		rd_advise_say(
+			&a->reasons,
+			"%u trunks lose packets or queue on the way at the same time: they share a "
+			"bottleneck of about %.1f Mbit/s, and more of them would share it too",
+			n, RD_MBPS(a->rate_bps));
 		return;
 	}
 	a->useful = a->active + 1;
 	a->at_least = true;
-	say(a,
-	    "the way between the relays is full (packets queue or get lost on it): another trunk "
-	    "helps if it takes another way; measure again with it, to see whether the sum grows");
+	rd_advise_say(&a->reasons, "the way between the relays is full (packets queue or get lost "
+				   "on it): another trunk "
+				   "helps if it takes another way; measure again with it, to see "
+				   "whether the sum grows");
 }
+
+/* What so many of so many trunks do. */
+static const char *const held_up[] = {
+	[RD_LIMIT_LCORE] = "are held up by their worker's lcore, which has no time left: add "
+			   "workers or a relay",
+	[RD_LIMIT_PACE] = "send at suci.global_rate_mbps: raise it, if more is reserved, or add "
+			  "trunks",
+	[RD_LIMIT_WINDOW] = "have a full window and lose nothing: the round trip is too long for "
+			    "it; raise limits.window (suci.global_window under cc fixed), or add "
+			    "trunks, each has a window of its own",
+	[RD_LIMIT_RAMP] = "still have their window opened by congestion control: measure longer, "
+			  "or once more",
+	[RD_LIMIT_CREDIT] = "have all under way that the relay at the other end takes: it is late, "
+			    "or its suci.credit and ports.global.rx_descriptors are small; ask "
+			    "there, or add trunks",
+	[RD_LIMIT_CHANCE] = "lose packets while nothing queues on the way: by chance, or in a "
+			    "queue too short to be seen; suci.global_cc bbr keeps its rate there, "
+			    "or add trunks",
+	[RD_LIMIT_WAY] = NULL,
+};
 
 static void
 explain_limit(const struct rd_advise_input *in, struct rd_advice *a)
 {
-	uint32_t n = limited_by(in, a, a->limit);
-	a->useful = a->active + 1;
-	a->at_least = true;
+	a->useful = a->limit == RD_LIMIT_RAMP ? a->active : a->active + 1;
+	a->at_least = a->limit != RD_LIMIT_DEMAND && a->limit != RD_LIMIT_WAY;
 	switch (a->limit) {
-	case RD_LIMIT_LCORE:
-		say(a,
-		    "%u of %u trunks are held up by their worker's lcore, which has no time left: "
-		    "add "
-		    "workers or a relay",
-		    n, a->active);
-		break;
 	case RD_LIMIT_LINK:
-		say(a,
-		    "the global leg sends %.1f of the %.1f Mbit/s of its link: further trunks need "
-		    "a "
-		    "relay with a link of its own",
-		    MBPS(a->rate_bps), MBPS(in->link_bps));
-		break;
-	case RD_LIMIT_PACE:
-		say(a,
-		    "%u of %u trunks send at suci.global_rate_mbps: raise it, if more is reserved, "
-		    "or "
-		    "add trunks",
-		    n, a->active);
-		break;
-	case RD_LIMIT_WINDOW:
-		say(a,
-		    "%u of %u trunks have a full window and lose nothing: the round trip is too "
-		    "long "
-		    "for it; raise limits.window (suci.global_window under cc fixed), or add "
-		    "trunks, "
-		    "each has a window of its own",
-		    n, a->active);
-		break;
-	case RD_LIMIT_RAMP:
-		a->useful = a->active;
-		say(a,
-		    "congestion control still opens the window of %u of %u trunks: measure longer, "
-		    "or "
-		    "once more",
-		    n, a->active);
-		break;
-	case RD_LIMIT_CREDIT:
-		say(a,
-		    "%u of %u trunks have all under way that the relay at the other end takes: it "
-		    "is "
-		    "late, or its suci.credit and ports.global.rx_descriptors are small; ask "
-		    "there, or "
-		    "add trunks",
-		    n, a->active);
+		rd_advise_say(&a->reasons,
+			      "the global leg sends %.1f of the %.1f Mbit/s of its link: further "
+			      "trunks need a relay with a link of its own",
+			      RD_MBPS(a->rate_bps), RD_MBPS(in->link_bps));
 		break;
 	case RD_LIMIT_DEMAND:
 		explain_demand(in, a);
-		a->at_least = false;
-		break;
-	case RD_LIMIT_CHANCE:
-		say(a,
-		    "%u of %u trunks lose packets while nothing queues on the way: by chance, or "
-		    "in a queue too short to be seen; suci.global_cc bbr keeps its rate there, or "
-		    "add trunks",
-		    n, a->active);
 		break;
 	case RD_LIMIT_WAY:
-		a->at_least = false;
 		explain_way(in, a);
 		break;
+	default:
+		rd_advise_say(&a->reasons, "%u of %u trunks %s", limited_by(in, a, a->limit),
+			      a->active, held_up[a->limit]);
 	}
 }
 
@@ -275,11 +237,12 @@ bound_by_pairs(const struct rd_advise_input *in, struct rd_advice *a)
 	a->useful = bound;
 	a->at_least = false;
 	a->by_pairs = true;
-	say(a,
-	    "policy %s keeps what goes to one %s on one trunk, and there %s %u: more trunks need "
-	    "policy stripe",
-	    dest ? "dest" : "source", dest ? "receiver" : "sender", bound == 1 ? "is" : "are",
-	    bound);
+	rd_advise_say(&a->reasons,
+		      "policy %s keeps what goes to one %s on one trunk, and there %s %u: more "
+		      "trunks need "
+		      "policy stripe",
+		      dest ? "dest" : "source", dest ? "receiver" : "sender",
+		      bound == 1 ? "is" : "are", bound);
 }
 
 void
@@ -288,26 +251,27 @@ rd_advise(const struct rd_advise_input *in, struct rd_advice *a)
 	memset(a, 0, sizeof *a);
 	a->trunks = in->ntrunks;
 	if (!in->ntrunks || !in->duration_ns) {
-		say(a,
-		    "there is no trunk: no job runs, or none with processes behind other relays");
+		rd_advise_say(&a->reasons, "there is no trunk: no job runs, or none with processes "
+					   "behind other relays");
 		return;
 	}
 	judge_trunks(in, a);
-	if (a->rate_bps < QUIET_BPS) {
+	if (a->rate_bps < RD_QUIET_BPS) {
 		a->active = 0;
 		a->useful = 1;
-		say(a,
-		    "nearly nothing goes over the trunks now; measure while the jobs communicate");
+		rd_advise_say(&a->reasons, "nearly nothing goes over the trunks now; measure while "
+					   "the jobs communicate");
 		return;
 	}
 	a->limit = main_limit(in, a);
 	explain_limit(in, a);
 	bound_by_pairs(in, a);
 	if (in->pairs > 1 && in->pair_bytes && in->policy != RD_ADVISE_STRIPE &&
-	    permille(in->pair_bytes_most, in->pair_bytes) > 500)
-		say(a,
-		    "one of %u pairs of processes sends %u %% of all: policy stripe would divide "
-		    "it "
-		    "among trunks",
-		    in->pairs, permille(in->pair_bytes_most, in->pair_bytes) / 10);
+	    rd_permille(in->pair_bytes_most, in->pair_bytes) > 500)
+		rd_advise_say(&a->reasons,
+			      "one of %u pairs of processes sends %u %% of all: policy stripe "
+			      "would divide "
+			      "it "
+			      "among trunks",
+			      in->pairs, rd_permille(in->pair_bytes_most, in->pair_bytes) / 10);
 }

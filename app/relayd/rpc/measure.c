@@ -19,7 +19,8 @@ _Static_assert(RD_ADVISE_DEST == (int)RD_POLICY_DEST && RD_ADVISE_SOURCE == (int
 _Static_assert(RD_WORKERS_MAX <= RD_ADVISE_WORKERS, "one place for each worker");
 
 struct counts {
-	uint64_t tx_bytes, tx_segments, retransmits;
+	uint64_t tx_bytes, tx_segments, retransmits, rx_bytes, rx_refused, path_rx_bytes;
+	uint32_t rx_last, rx_missing;
 };
 
 struct rd_measure {
@@ -34,6 +35,7 @@ struct rd_measure {
 	struct rd_snapshot *snapshot;
 	struct counts first[RD_ADVISE_TRUNKS];
 	uint64_t first_busy_ns[RD_ADVISE_WORKERS];
+	uint64_t first_rx_frames, first_rx_lost;
 	uint64_t rtt_sum[RD_ADVISE_TRUNKS];
 	struct rd_measured r;
 };
@@ -101,6 +103,21 @@ tell_measure(struct rd_measure *m, bool on)
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
+static struct counts
+counts_of(const struct rd_path_row *row)
+{
+	return (struct counts){
+		.tx_bytes = row->relay.tx_bytes,
+		.tx_segments = row->suci.tx_segments,
+		.retransmits = row->suci.tx_retransmits,
+		.rx_bytes = row->relay.rx_bytes,
+		.rx_refused = row->relay.refused,
+		.path_rx_bytes = row->suci.rx_bytes,
+		.rx_last = row->suci.rx_last,
+		.rx_missing = row->suci.rx_missing,
+	};
+}
+
 /* The place of that trunk, a new one if need be. */
 static uint32_t
 trunk_index(struct rd_measure *m, const struct rd_path_row *row, const char *peer)
@@ -117,9 +134,23 @@ trunk_index(struct rd_measure *m, const struct rd_path_row *row, const char *pee
 	r->path[i] = row->path;
 	r->input.trunk[i].worker = row->worker;
 	strlcpy(r->peer[i], peer, sizeof r->peer[i]);
-	m->first[i] = (struct counts){row->relay.tx_bytes, row->suci.tx_segments,
-				      row->suci.tx_retransmits};
+	m->first[i] = counts_of(row);
 	return i;
+}
+
+static void
+sample_arrivals(struct rd_advise_trunk *t, const struct rd_path_row *row,
+		const struct counts *first)
+{
+	const struct suci_path_info *p = &row->suci;
+	int32_t missing = (int32_t)(p->rx_missing - first->rx_missing);
+	t->rx_bytes = row->relay.rx_bytes - first->rx_bytes;
+	t->rx_packets = p->rx_last - first->rx_last;
+	t->rx_missing = missing > 0 ? (uint32_t)missing : 0; /* some of before were late */
+	t->rx_refused = row->relay.refused - first->rx_refused;
+	t->rx_waits += p->rx_waits;
+	if (p->rx_credit > t->rx_credit)
+		t->rx_credit = p->rx_credit;
 }
 
 static void
@@ -134,6 +165,8 @@ sample_trunk(struct rd_measure *m, const struct rd_path_row *row)
 	struct rd_advise_trunk *t = &m->r.input.trunk[i];
 	uint32_t limit = p->peer_credit < p->cwnd ? p->peer_credit : p->cwnd;
 	bool fixed = p->cc == SUCI_CC_FIXED;
+	if (p->tx_segments < m->first[i].tx_segments || p->rx_bytes < m->first[i].path_rx_bytes)
+		m->first[i] = (struct counts){0}; /* it went down, and came up with that number */
 	t->tx_bytes = row->relay.tx_bytes - m->first[i].tx_bytes;
 	t->tx_segments = p->tx_segments - m->first[i].tx_segments;
 	t->retransmits = p->tx_retransmits - m->first[i].retransmits;
@@ -151,6 +184,30 @@ sample_trunk(struct rd_measure *m, const struct rd_path_row *row)
 		t->full_credit += p->peer_credit < p->cwnd;
 		t->full_window += p->cwnd >= t->window_max - t->window_max / 8;
 	}
+	sample_arrivals(t, row, &m->first[i]);
+}
+
+/* What the NIC counts begins anew when its port is reset.  To ask it may take a while, so it is not
+ * asked at each look. */
+static uint64_t
+count_since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void
+sample_leg(struct rd_measure *m, bool first)
+{
+	struct rd_advise_input *in = &m->r.input;
+	struct rd_nic_counters nic;
+	uint64_t frames = m->snapshot->sum.leg[RD_LEG_GLOBAL].rx_frames;
+	rd_nics_read(m->env->nics, RD_LEG_GLOBAL, &nic);
+	if (first) {
+		m->first_rx_frames = frames;
+		m->first_rx_lost = nic.rx_missed + nic.rx_nombuf;
+	}
+	in->rx_frames = count_since(frames, m->first_rx_frames);
+	in->rx_lost = count_since(nic.rx_missed + nic.rx_nombuf, m->first_rx_lost);
 }
 
 static void
@@ -159,6 +216,7 @@ sample(struct rd_measure *m)
 	const struct rd_snapshot *s = m->snapshot;
 	struct rd_advise_input *in = &m->r.input;
 	if (!m->began_ns) {
+		sample_leg(m, true);
 		m->began_ns = s->sum.now_ns;
 		in->nworkers = s->nshards;
 		for (uint32_t i = 0; i < s->nshards; i++)
@@ -265,6 +323,7 @@ finish_measure(struct rd_measure *m)
 	r->nlanes = rd_lanes_sort(r->lanes);
 	r->snapshot = m->snapshot;
 	r->duration_ns = r->input.duration_ns;
+	sample_leg(m, false);
 	r->input.policy = (enum rd_advise_policy)m->env->settings->policy;
 	r->input.link_bps = link_bps(m->env);
 	count_pairs(r);

@@ -314,7 +314,8 @@ static const struct rd_rpc_method methods[] = {
 	 .nparams = 2,
 	 .id = RD_M_ADVISE,
 	 CALLS(rd_rpc_measure),
-	 .help = "how many trunks this traffic can use, and why: measures for a while"},
+	 .help = "how many trunks this traffic can use, and why; what others send here: "
+		 "measures for a while"},
 	{.name = "get", CALLS(rd_rpc_get), .help = "what set changes"},
 	{.name = "set",
 	 PARAMS(set_params),

@@ -100,27 +100,65 @@ trunk_row(const struct rd_measured *r, const struct rd_advice *a, uint32_t i)
 }
 
 static json_t *
+reasons_of(const struct rd_reasons *r)
+{
+	json_t *reasons = json_array();
+	for (uint32_t i = 0; i < r->n; i++)
+		json_array_append_new(reasons, json_string(r->text[i]));
+	return reasons;
+}
+
+static json_t *
+received_row(const struct rd_measured *r, const struct rd_advice_rx *a, uint32_t i)
+{
+	const struct rd_advise_trunk *t = &r->input.trunk[i];
+	const struct rd_advice_rx_trunk *o = &a->trunk[i];
+	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "path",
+			 number(r->path[i]), "worker", number(t->worker), "peer", r->peer[i],
+			 "rate_bps", number(o->rate_bps), "loss_ppm", number(o->loss_ppm),
+			 "refused", number(t->rx_refused), "under_way", number(o->under_way),
+			 "credit", number(t->rx_credit), "waits_permille",
+			 number(t->samples ? t->rx_waits * 1000ull / t->samples : 0),
+			 "busy_permille", number(o->busy_permille), "limit",
+			 o->idle ? "idle" : rd_rx_limit_name(o->limit));
+}
+
+/* What other relays send here. */
+static json_t *
+received_result(const struct rd_measured *r)
+{
+	static struct rd_advice_rx a;
+	json_t *trunks = json_array();
+	rd_advise_rx(&r->input, &a);
+	for (uint32_t i = 0; i < r->input.ntrunks; i++)
+		json_array_append_new(trunks, received_row(r, &a, i));
+	return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "rate_bps", number(a.rate_bps),
+			 "active", number(a.active), "frames", number(r->input.rx_frames), "lost",
+			 number(r->input.rx_lost), "limit", rd_rx_limit_name(a.limit), "reasons",
+			 reasons_of(&a.reasons), "trunk", trunks);
+}
+
+static json_t *
 advise_result(const struct rd_measured *r, const struct rd_rpc_call *call)
 {
 	static const char *const policies[] = {"dest", "source", "stripe"};
 	static struct rd_advice a;
 	uint32_t max = call->given[RD_P_MAX] ? call->number[RD_P_MAX] : RD_RPC_ROWS;
-	json_t *reasons = json_array(), *trunks = json_array();
+	json_t *trunks = json_array();
 	rd_advise(&r->input, &a);
-	for (uint32_t i = 0; i < a.nreasons; i++)
-		json_array_append_new(reasons, json_string(a.reason[i]));
 	for (uint32_t i = 0; i < r->input.ntrunks; i++)
 		json_array_append_new(trunks, trunk_row(r, &a, i));
 	return json_pack(
 		"{s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"duration_ms", number(r->duration_ns / 1000000), "policy",
 		policies[r->input.policy], "rate_bps", number(a.rate_bps), "trunks",
 		number(a.trunks), "active", number(a.active), "useful", number(a.useful),
 		"at_least", (int)a.at_least, "shared", (int)a.shared, "by_pairs", (int)a.by_pairs,
 		"limit", rd_limit_name(a.limit), "pairs", number(r->input.pairs), "senders",
 		number(r->input.senders), "receivers", number(r->input.receivers), "reasons",
-		reasons, "trunk", trunks, "matrix", lane_rows(r, call, max));
+		reasons_of(&a.reasons), "trunk", trunks, "received", received_result(r), "matrix",
+		lane_rows(r, call, max));
 }
 
 static void

@@ -57,12 +57,14 @@ suci_acks_insert(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t no
 {
 	if (!a->n || serial_gt(pn, a->range[0].hi)) {
 		bool first = !a->n && pn == a->floor;
+		a->missing += pn - (a->n ? a->range[0].hi + 1 : a->floor);
 		insert_range(a, 0, pn);
 		a->largest_time_us = time_us;
 		a->largest_at_ns = now_ns;
 		return !first;
 	}
 	uint32_t i = 0;
+	a->missing--;
 	while (i < a->n && serial_lt(pn, a->range[i].lo))
 		i++;
 	/* Between range i - 1 (above) and range i (below). */

@@ -11,6 +11,9 @@
  * SUCI_REFUSED_REPORTS times.  When there are too many at once the newest are not
  * noted: to their sender they are lost.
  *
+ * How many numbers below the largest did not come, or were refused, is counted over the
+ * whole life of the path: what is late is taken off, what is below the ranges stays.
+ *
  * Pure bookkeeping, one owner; times are arguments. */
 #ifndef SUCI_ACKS_RX_H
 #define SUCI_ACKS_RX_H
@@ -35,6 +38,7 @@ struct suci_acks {
 	struct suci_pn_range refused[SUCI_ACK_REFUSED_MAX];
 	uint32_t floor;		  /* everything before it is old */
 	uint32_t largest_time_us; /* sender's clock in packet range[0].hi */
+	uint32_t missing;	  /* modulo 2^32 */
 	uint64_t largest_at_ns;	  /* when that packet arrived */
 };
 

@@ -519,7 +519,12 @@ struct suci_path_info {
 	uint32_t moves;	  /* how often the peer changed its address */
 	uint64_t rtt_ns, rtt_ns_min, rtt_ns_var;
 	uint32_t cwnd, in_flight, queued, peer_credit; /* packets */
-	uint32_t refused;  /* of queued: by the peer, waiting to be sent again */
+	uint32_t refused; /* of queued: by the peer, waiting to be sent again */
+	/* Of what the peer sends: its last packet number, and how many up to it did not come or
+	 * were refused, both modulo 2^32.  Packets it may still send; it stands in line for more.
+	 */
+	uint32_t rx_last, rx_missing, rx_credit;
+	bool rx_waits;
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	uint64_t tx_segments, tx_retransmits, rx_segments, tx_bytes, rx_bytes;
 	uint64_t last_rx_ns;
