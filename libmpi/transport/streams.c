@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "streams.h"
 
+#include "boot.h"
 #include "net_private.h"
 
 #include "base/clock.h"
-#include "driver/udp_name.h"
 #include "mpi/stream.h"
 #include "relayproto/hello.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,23 +247,15 @@ write_conn(struct conn *c)
 
 /* --- beginning ------------------------------------------------------------ */
 
+/* Small frames do not wait for acknowledgements of others. */
 static int
-stream_socket(void)
+without_delay(int fd)
 {
-	union udp_name name;
-	struct suci_addr a = st.at;
 	int one = 1;
 
-	a.port = 0;
-	socklen_t len = suci_udp_name(&a, a.family == 6 ? AF_INET6 : AF_INET, &name);
-	int fd = socket(name.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	if (bind(fd, &name.any, len) == 0)
-		return fd;
-	close(fd);
-	return -1;
+	if (fd >= 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	return fd;
 }
 
 static void
@@ -284,15 +277,9 @@ static void
 ask_stream(struct lmpi_peer *peer)
 {
 	struct lmpi_route *to = &lmpi_route[peer->world];
-	struct suci_addr at = to->at;
 	uint8_t hello[LMPI_STREAM_HELLO];
-	union udp_name name;
-	int fd = stream_socket();
-
-	at.port = to->stream_port;
-	socklen_t len = suci_udp_name(&at, at.family == 6 ? AF_INET6 : AF_INET, &name);
-	bool fails = fd < 0 || (connect(fd, &name.any, len) < 0 && errno != EINPROGRESS);
-	struct conn *c = fails ? NULL : new_conn(fd, EPOLLIN | EPOLLOUT);
+	int err, fd = without_delay(lmpi_tcp_begin(&to->at, to->stream_port, &st.at, &err));
+	struct conn *c = fd < 0 ? NULL : new_conn(fd, EPOLLIN | EPOLLOUT);
 	if (!c) {
 		if (fd >= 0)
 			close(fd);
@@ -308,13 +295,21 @@ ask_stream(struct lmpi_peer *peer)
 	to->stream = (uint16_t)(conn_index(c) + 1);
 }
 
+/* Without descriptors it would be told of who comes again and again. */
+static void
+stop_listening(void)
+{
+	close(st.listener);
+	st.listener = -1;
+}
+
 /* Whoever comes says who it is. */
 static bool
 accept_streams(void)
 {
 	uint32_t waiting = 0;
 	bool moved = false;
-	int fd, one = 1;
+	int fd;
 
 	for (uint32_t i = 0; i < st.max; i++)
 		waiting += st.conn[i].fd >= 0 && st.conn[i].s.state == LMPI_STREAM_CAME;
@@ -325,11 +320,13 @@ accept_streams(void)
 			count.refused++;
 			continue;
 		}
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		(void)without_delay(fd);
 		lmpi_stream_expect(&c->s);
 		waiting++;
 		moved = true;
 	}
+	if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		stop_listening();
 	return moved;
 }
 
@@ -562,29 +559,27 @@ lmpi_streams_drained(void)
 /* --- start and end -------------------------------------------------------- */
 
 static bool
-listen_there(const struct suci_addr *at, union udp_name *name)
+listen_there(const struct suci_addr *at, uint16_t *port)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = LISTENER};
-	socklen_t len = sizeof *name;
 
 	st.at = *at;
-	st.listener = stream_socket();
+	st.listener = lmpi_tcp_listen(at, BACKLOG, port);
 	st.ep = epoll_create1(EPOLL_CLOEXEC);
-	return st.listener >= 0 && st.ep >= 0 && listen(st.listener, BACKLOG) == 0 &&
-	       getsockname(st.listener, &name->any, &len) == 0 &&
+	return st.listener >= 0 && st.ep >= 0 &&
 	       epoll_ctl(st.ep, EPOLL_CTL_ADD, st.listener, &ev) == 0;
 }
 
 uint16_t
 lmpi_streams_open(const struct suci_addr *at)
 {
-	union udp_name name;
 	char text[SUCI_ADDR_TEXT_MAX];
+	uint16_t port;
 
 	if (lmpi_stream_never())
 		return 0;
-	if (listen_there(at, &name))
-		return suci_udp_from(&name).port;
+	if (listen_there(at, &port))
+		return port;
 	fprintf(stderr,
 		"libmpi: cannot listen on %s (TCP): %s; data of long messages goes over UDP\n",
 		suci_addr_ip_text(at, text), strerror(errno));
