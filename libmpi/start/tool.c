@@ -166,23 +166,23 @@ static const struct lmpi_gauge gauges[] = {
 #define STREAM(n, help)                      \
 	{"stream_" #n, help,	   "stream", \
 	 LMPI_COUNTER, of_streams, offsetof(struct lmpi_stream_counts, n)},
-	STREAM(opened, "TCP connections for data of long messages")
-		STREAM(refused, "those that were not made: data goes over UDP")
-			STREAM(broken, "those that broke while data was on them")
-				STREAM(bytes_sent, "bytes sent over them")
-					STREAM(bytes_received, "bytes received over them")
+	STREAM(opened, "TCP connections for data of long messages") STREAM(
+		refused, "those that came to nothing: strangers, one of two that crossed, no room")
+		STREAM(broken, "those that broke while data was on them")
+			STREAM(bytes_sent, "bytes sent over them")
+				STREAM(bytes_received, "bytes received over them")
 #undef STREAM
 #define X(n, help) \
 	{"suci_" #n, help, "suci", LMPI_COUNTER, of_suci, offsetof(struct suci_counters, n)},
-						SUCI_COUNTERS(X)
+					SUCI_COUNTERS(X)
 #undef X
 #define X(n, help) \
 	{"lane_" #n, help, "lane", LMPI_COUNTER, of_lanes, offsetof(struct suci_lane_counters, n)},
-							SUCI_LANE_COUNTERS(X)
+						SUCI_LANE_COUNTERS(X)
 #undef X
 #define X(n, help) \
 	{"udp_" #n, help, "udp", LMPI_COUNTER, of_udp, offsetof(struct suci_udp_counters, n)},
-								SUCI_UDP_COUNTERS(X)
+							SUCI_UDP_COUNTERS(X)
 #undef X
 };
 

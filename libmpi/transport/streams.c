@@ -5,6 +5,8 @@
 #include "net_private.h"
 
 #include "base/clock.h"
+#include "base/lobby.h"
+#include "driver/udp_name.h"
 #include "mpi/stream.h"
 #include "relayproto/hello.h"
 
@@ -21,7 +23,8 @@
 
 #define HELLO_NS  (10 * BASE_S_NS)
 #define BROKEN_NS (2 * BASE_S_NS)
-#define WAITING	  16u /* connections that have not said who they are */
+#define WAITING	  16u		    /* connections that have not said who they are */
+#define GRACE_NS  (10 * BASE_MS_NS) /* to say it before somebody else gets the place */
 #define QUIET_NS  (200 * BASE_US_NS)
 #define ASKED_NS  (20 * BASE_US_NS) /* while one of ours is being made */
 #define EVENTS	  16
@@ -35,14 +38,16 @@ struct conn {
 	int fd; /* -1: free, or broken */
 	struct lmpi_stream s;
 	bool wants_out;	 /* EPOLLOUT is asked for */
+	int seat;	 /* CAME: in the lobby; else -1 */
 	uint64_t due_ns; /* until then it has to be UP; broken: then it is told */
 	char why[80];	 /* it broke */
 };
 _Static_assert(RELAY_HELLO_LEN == LMPI_STREAM_HELLO, "a stream begins with a path's hello");
 
 static struct {
-	struct conn *conn; /* [max] */
-	uint32_t max;
+	struct conn *conn;  /* [max] */
+	uint32_t max, most; /* of which so many lead to a process */
+	struct base_lobby lobby;
 	uint32_t there, up, busy; /* that have a socket; that are UP; that have bytes to send */
 	uint32_t asked;		  /* that we have begun, and that are not UP */
 	uint64_t look_ns;	  /* at all of them, then */
@@ -94,21 +99,21 @@ make_conns(void)
 
 	if (st.conn)
 		return true;
-	st.conn = calloc(max, sizeof *st.conn);
+	st.conn = calloc(max + WAITING, sizeof *st.conn);
 	st.scratch = malloc(SCRATCH);
 	if (!st.conn || !st.scratch)
 		return false;
-	for (uint32_t i = 0; i < max; i++)
+	for (uint32_t i = 0; i < max + WAITING; i++)
 		st.conn[i].fd = -1;
-	st.max = max;
+	st.max = max + WAITING;
+	st.most = max;
+	base_lobby_init(&st.lobby, WAITING, GRACE_NS);
 	return true;
 }
 
 static struct conn *
 new_conn(int fd, uint32_t events)
 {
-	if (!make_conns())
-		return NULL;
 	for (uint32_t i = 0; i < st.max; i++) {
 		struct epoll_event ev = {.events = events, .data.u32 = i};
 		struct conn *c = &st.conn[i];
@@ -116,7 +121,7 @@ new_conn(int fd, uint32_t events)
 			continue;
 		if (epoll_ctl(st.ep, EPOLL_CTL_ADD, fd, &ev) < 0)
 			return NULL;
-		*c = (struct conn){.fd = fd, .wants_out = events & EPOLLOUT};
+		*c = (struct conn){.fd = fd, .seat = -1, .wants_out = events & EPOLLOUT};
 		set_conn_due(c, suci_udp_now_ns() + HELLO_NS);
 		st.there++;
 		return c;
@@ -130,7 +135,8 @@ close_socket(struct conn *c)
 	if (c->fd < 0)
 		return;
 	close(c->fd);
-	c->fd = -1;
+	base_lobby_leave(&st.lobby, c->seat);
+	c->seat = c->fd = -1;
 	st.there--;
 	st.asked -= c->s.state == LMPI_STREAM_ASKED;
 	st.up -= c->s.state == LMPI_STREAM_UP;
@@ -265,6 +271,8 @@ become_up(struct conn *c, struct lmpi_peer *peer, const uint8_t answer[LMPI_STRE
 
 	st.asked -= c->s.state == LMPI_STREAM_ASKED;
 	lmpi_stream_meet(&c->s, peer, answer);
+	base_lobby_leave(&st.lobby, c->seat);
+	c->seat = -1;
 	st.busy += answer && !had;
 	st.up++;
 	c->due_ns = BASE_NEVER_NS;
@@ -278,7 +286,10 @@ ask_stream(struct lmpi_peer *peer)
 {
 	struct lmpi_route *to = &lmpi_route[peer->world];
 	uint8_t hello[LMPI_STREAM_HELLO];
-	int err, fd = without_delay(lmpi_tcp_begin(&to->at, to->stream_port, &st.at, &err));
+	int err, fd = -1;
+
+	if (make_conns() && st.up + st.asked < st.most)
+		fd = without_delay(lmpi_tcp_begin(&to->at, to->stream_port, &st.at, &err));
 	struct conn *c = fd < 0 ? NULL : new_conn(fd, EPOLLIN | EPOLLOUT);
 	if (!c) {
 		if (fd >= 0)
@@ -303,31 +314,74 @@ stop_listening(void)
 	st.listener = -1;
 }
 
-/* Whoever comes says who it is. */
-static bool
-accept_streams(void)
+static struct conn *
+find_seat(int seat)
 {
-	uint32_t waiting = 0;
-	bool moved = false;
-	int fd;
+	for (uint32_t i = 0; i < st.max && seat >= 0; i++)
+		if (st.conn[i].fd >= 0 && st.conn[i].seat == seat)
+			return &st.conn[i];
+	return NULL;
+}
 
-	for (uint32_t i = 0; i < st.max; i++)
-		waiting += st.conn[i].fd >= 0 && st.conn[i].s.state == LMPI_STREAM_CAME;
-	while ((fd = accept4(st.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		struct conn *c = waiting < WAITING ? new_conn(fd, EPOLLIN) : NULL;
-		if (!c) {
-			close(fd);
-			count.refused++;
-			continue;
-		}
-		(void)without_delay(fd);
-		lmpi_stream_expect(&c->s);
-		waiting++;
-		moved = true;
+/* Those who came last have had time to say who they are. */
+static bool
+has_lobby_room(uint64_t now_ns)
+{
+	uint64_t oldest = now_ns;
+
+	for (uint32_t i = 0; i < WAITING; i++) {
+		if (!st.lobby.seat[i].taken)
+			return true;
+		oldest = base_min_ns(oldest, st.lobby.seat[i].since_ns);
 	}
-	if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+	return now_ns - oldest >= GRACE_NS;
+}
+
+/* Somebody is there: a place in the lobby, which another one may have to leave. */
+static void
+seat_conn(int fd, const union udp_name *name, uint64_t now_ns)
+{
+	struct suci_addr from = suci_udp_from(name);
+	uint8_t addr[16];
+
+	suci_addr_16(&from, addr);
+	uint64_t source = base_lobby_source(addr);
+	struct conn *other = find_seat(base_lobby_victim(&st.lobby, source, now_ns));
+	if (other)
+		give_conn_up(other);
+	int seat = base_lobby_enter(&st.lobby, source, now_ns);
+	struct conn *c = seat < 0 ? NULL : new_conn(fd, EPOLLIN);
+	if (!c) {
+		base_lobby_leave(&st.lobby, seat);
+		close(fd);
+		count.refused++;
+		return;
+	}
+	(void)without_delay(fd);
+	lmpi_stream_expect(&c->s);
+	c->seat = seat;
+}
+
+/* Whoever comes says who it is. */
+static void
+accept_streams(uint64_t now_ns)
+{
+	if (!make_conns()) {
 		stop_listening();
-	return moved;
+		return;
+	}
+	while (has_lobby_room(now_ns)) {
+		union udp_name name = {0};
+		socklen_t len = sizeof name;
+		int fd = accept4(st.listener, &name.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			seat_conn(fd, &name, now_ns);
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			if (errno != EAGAIN)
+				stop_listening();
+			return;
+		}
+	}
 }
 
 /* Processes of this client on other nodes. */
@@ -353,7 +407,7 @@ judge_hello(struct conn *c)
 		return;
 	}
 	struct conn *mine = may_have_stream(world) ? stream_conn(world) : NULL;
-	if (!may_have_stream(world) ||
+	if (!may_have_stream(world) || (!mine && st.up + st.asked >= st.most) ||
 	    !lmpi_stream_takes_other(mine ? mine->s.state : LMPI_STREAM_NONE, lmpi_world.rank,
 				     world)) {
 		count.refused++;
@@ -458,18 +512,21 @@ static bool
 look_at_conns(uint64_t now_ns)
 {
 	struct epoll_event ev[EVENTS];
-	bool moved = false;
+	bool moved = false, comes = false;
 	int n = epoll_wait(st.ep, ev, EVENTS, 0);
 
 	st.look_ns = now_ns + (st.asked > 0 ? ASKED_NS : QUIET_NS);
 	for (int i = 0; i < n; i++) {
 		uint32_t at = ev[i].data.u32;
 		if (at == LISTENER)
-			moved |= accept_streams();
+			comes = true;
 		else if (st.conn[at].fd >= 0)
 			moved |= serve_conn(&st.conn[at], ev[i].events);
 	}
-	return moved;
+	/* When those who are there have been heard. */
+	if (comes)
+		accept_streams(now_ns);
+	return moved || comes;
 }
 
 static struct conn *

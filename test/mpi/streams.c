@@ -79,6 +79,18 @@ trouble(const struct sockaddr_in6 *at, int silent[SILENT])
 		silent[i] = knock(at);
 }
 
+/* With who is no neighbour: a connection that is made while others hold the door. */
+static void
+exchange_across(int round, unsigned char *out, unsigned char *in)
+{
+	int far = (check_rank + check_size / 2) % check_size;
+
+	fill(out, BYTES, (uint32_t)(check_rank * ROUNDS + round) << 8 | 7);
+	MPI_Sendrecv(out, BYTES, MPI_BYTE, far, 9999, in, BYTES, MPI_BYTE, far, 9999,
+		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	CHECK(wrong(in, BYTES, (uint32_t)(far * ROUNDS + round) << 8 | 7) < 0);
+}
+
 static void
 exchange_both(int round, unsigned char *out[2], unsigned char *in[2])
 {
@@ -123,11 +135,14 @@ main(int argc, char **argv)
 		if (round == MEANWHILE && check_rank == check_size - 1 && wanted)
 			trouble(&at, silent);
 		exchange_both(round, out, in);
+		if (round > 2 * MEANWHILE && check_size == 4)
+			exchange_across(round, out[0], in[0]);
 	}
 	if (wanted) {
 		CHECK(counted("stream_bytes_sent") > 10ull * BYTES);
 		CHECK(counted("stream_bytes_received") > 10ull * BYTES);
 		CHECK(counted("stream_broken") == 0);
+		CHECK(check_size < 4 || counted("stream_opened") == 3);
 		CHECK(check_rank > 0 || counted("stream_refused") >= TALKERS);
 	} else {
 		CHECK(counted("stream_opened") == 0);
