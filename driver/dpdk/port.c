@@ -36,6 +36,15 @@ frame_limit(const struct rte_eth_dev_info *info)
 	return info->max_rx_pktlen > around ? info->max_rx_pktlen - around : 0;
 }
 
+/* What a tagged frame has beyond what the driver counts around a packet. */
+static uint32_t
+tag_beyond(const struct rte_eth_dev_info *info)
+{
+	uint32_t around = info->max_rx_pktlen - frame_limit(info);
+	uint32_t tagged = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + RTE_VLAN_HLEN;
+	return around < tagged ? tagged - around : 0;
+}
+
 bool
 rd_port_takes(const char *device, bool virtual, uint32_t mtu, const struct rte_eth_dev_info *info,
 	      char *err, size_t err_max)
@@ -83,11 +92,14 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 		p->rx_udp_cksum = cfg->rxmode.offloads & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 	}
 	bool virtual = strncmp(p->name, "net_", 4) == 0 || strncmp(p->name, "eth_", 4) == 0;
-	if (!rd_port_takes(p->device, virtual, c->mtu, info, err, err_max))
+	uint32_t mtu = c->mtu + (c->vlans ? tag_beyond(info) : 0);
+	if (!rd_port_takes(p->device, virtual, mtu, info, err, err_max))
 		return -ENOTSUP;
+	if (c->vlans && (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP))
+		cfg->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
 	/* What a packet socket takes is its interface's, which rd_dev_string has checked. */
 	uint32_t claimed = frame_limit(info);
-	cfg->rxmode.mtu = c->mtu <= claimed ? c->mtu : claimed;
+	cfg->rxmode.mtu = mtu <= claimed ? mtu : claimed;
 	return 0;
 }
 

@@ -64,15 +64,20 @@ note_refusal(struct rd_port *p, uint16_t port, const char *call, int r,
 }
 
 static bool
-add_rule(struct rd_port *p, uint32_t ipv4, uint16_t port, uint16_t queue)
+add_rule(struct rd_port *p, const struct rd_port_conf *c, uint16_t port, uint16_t queue)
 {
 	struct rte_flow_attr attr = {.ingress = 1};
-	struct rte_flow_item_ipv4 ip = {.hdr.dst_addr = rte_cpu_to_be_32(ipv4)};
+	struct rte_flow_item_ipv4 ip = {.hdr.dst_addr = rte_cpu_to_be_32(c->sort_ipv4)};
 	struct rte_flow_item_ipv4 ip_mask = {.hdr.dst_addr = UINT32_MAX};
 	struct rte_flow_item_udp udp = {.hdr.dst_port = rte_cpu_to_be_16(port)};
 	struct rte_flow_item_udp udp_mask = {.hdr.dst_port = UINT16_MAX};
+	struct rte_flow_item_vlan tag = {.tci = rte_cpu_to_be_16(c->sort_vlan)};
+	struct rte_flow_item_vlan tag_mask = {.tci = rte_cpu_to_be_16(0xfff)};
 	struct rte_flow_item pattern[] = {
 		{.type = RTE_FLOW_ITEM_TYPE_ETH},
+		{.type = c->sort_vlan ? RTE_FLOW_ITEM_TYPE_VLAN : RTE_FLOW_ITEM_TYPE_VOID,
+		 .spec = c->sort_vlan ? &tag : NULL,
+		 .mask = c->sort_vlan ? &tag_mask : NULL},
 		{.type = RTE_FLOW_ITEM_TYPE_IPV4, .spec = &ip, .mask = &ip_mask},
 		{.type = RTE_FLOW_ITEM_TYPE_UDP, .spec = &udp, .mask = &udp_mask},
 		{.type = RTE_FLOW_ITEM_TYPE_END},
@@ -101,7 +106,7 @@ add_rules(struct rd_port *p, const struct rd_port_conf *c)
 {
 	struct rte_flow_error error;
 	for (uint16_t i = 0; i < c->sort_ports; i++)
-		if (!add_rule(p, c->sort_ipv4, (uint16_t)(c->sort_port + i), i % p->n_rxq)) {
+		if (!add_rule(p, c, (uint16_t)(c->sort_port + i), i % p->n_rxq)) {
 			if (i > 0)
 				(void)rte_flow_flush(p->id, &error);
 			return false;

@@ -187,9 +187,27 @@ check_known(const uint8_t *frame, size_t size)
 	}
 }
 
+/* Untagged and tagged again it is the same. */
+static void
+check_tags(const uint8_t *frame, size_t size)
+{
+	uint8_t *other = malloc(size ? size : 1);
+	memcpy(other, frame, size);
+	uint16_t vlan = size >= 16 ? be16_load(frame + 14) & RD_VLAN_MAX : 7;
+	(void)rd_packet_concerns(&self, frame, size);
+	if (rd_packet_untag(other, size, vlan)) {
+		rd_packet_tag(other + RD_VLAN_TAG, be16_load(frame + 14));
+		BASE_ASSERT(memcmp(other, frame, size) == 0);
+	} else {
+		BASE_ASSERT(memcmp(other, frame, size) == 0);
+	}
+	free(other);
+}
+
 static void
 check(uint8_t *frame, size_t size)
 {
+	check_tags(frame, size);
 	check_completed(frame, size);
 	check_known(frame, size);
 	check_kernel(frame, size);

@@ -91,6 +91,7 @@ setup(void **state)
 		memset(w, 0, sizeof *w);
 		w->index = i;
 		w->nworkers = N;
+		w->nlegs = RD_LEGS;
 		w->steer = &steer;
 		w->pool = pool[i];
 		for (int leg = 0; leg < RD_LEGS; leg++) {

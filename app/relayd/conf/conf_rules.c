@@ -77,15 +77,27 @@ check_device(struct rules *r, uint32_t leg)
 		FAULT(r, ptr, "\"%s\" cannot be the name of an interface", port->interface);
 }
 
+bool
+rd_conf_one_port(const struct rd_conf *conf)
+{
+	const struct rd_conf_port *p = &conf->port[RD_LEG_PRIVATE], *g = &conf->port[RD_LEG_GLOBAL];
+	return (*p->interface && strcmp(p->interface, g->interface) == 0) ||
+	       (*p->device && strcmp(p->device, g->device) == 0);
+}
+
 static void
 check_legs_differ(struct rules *r)
 {
 	const struct rd_conf_port *p = &r->conf->port[RD_LEG_PRIVATE];
 	const struct rd_conf_port *g = &r->conf->port[RD_LEG_GLOBAL];
-	if (*p->interface && strcmp(p->interface, g->interface) == 0)
-		FAULT(r, "/ports/global/interface", "both legs name interface %s", p->interface);
-	if (*p->device && strcmp(p->device, g->device) == 0)
-		FAULT(r, "/ports/global/device", "both legs name device %s", p->device);
+	if (rd_conf_one_port(r->conf) &&
+	    (p->pmd != g->pmd || p->rx_descriptors != g->rx_descriptors ||
+	     p->tx_descriptors != g->tx_descriptors))
+		FAULT(r, "/ports/global",
+		      "both legs are at one port, %s: pmd, rx_descriptors and tx_descriptors must "
+		      "be "
+		      "those of ports.private",
+		      *p->device ? p->device : p->interface);
 	if (!p->address || !g->address || !p->prefix_len || !g->prefix_len)
 		return;
 	uint32_t len = p->prefix_len < g->prefix_len ? p->prefix_len : g->prefix_len;

@@ -47,6 +47,8 @@ const char *const rd_leg_names[RD_LEGS_MAX] = {"private", "global", "light0", "l
 		     "next hop for addresses outside the subnet; empty: none"),                    \
 		UINT("ports." leg ".mtu", port[i].mtu, false, "bytes", 1280, 9600, dflt,           \
 		     "largest IP packet on this leg"),                                             \
+		UINT("ports." leg ".vlan", port[i].vlan, false, "", 0, 4094, "0",                  \
+		     "VLAN that this leg is in, whose tag relayd sends and expects; 0: untagged"), \
 		UINT("ports." leg ".udp_port", port[i].udp_port, false, "", 1, 65535, "7812",      \
 		     "UDP port of the first worker on this leg, the others at the next ones; the " \
 		     "same on all relays of the cluster"),                                         \

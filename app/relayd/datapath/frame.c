@@ -169,9 +169,10 @@ write_frame_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 
 /* The payload's own mbuf, if its front has room and nobody else reads it. */
 static bool
-in_place_ok(const struct rte_mbuf *m, const struct suci_out *o)
+in_place_ok(const struct rd_leg *leg, const struct rte_mbuf *m, const struct suci_out *o)
 {
-	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t front = headers_of(o) + (uint32_t)o->head_len + o->seg_head_len +
+			 (leg->vlan ? RD_VLAN_TAG : 0);
 	const uint8_t *start = m->buf_addr;
 	return rte_mbuf_refcnt_read(m) == 1 && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 &&
 	       o->data >= start && (size_t)(o->data - start) >= front &&
@@ -286,7 +287,7 @@ rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 	if (o->sealed)
 		return build_sealed(leg, ep, o);
 	if (payload && o->data_len) {
-		if (in_place_ok(payload, o))
+		if (in_place_ok(leg, payload, o))
 			return build_in_place(leg, o, payload);
 		if (leg->port->tx_multi_seg)
 			return build_chain(leg, o, payload);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "leg.h"
+#include "edge.h"
 #include "frame.h"
 #include "rd/packet6.h"
 #include "sniff.h"
@@ -15,6 +16,22 @@
 /* Echo requests are answered, but not as a service. */
 #define ECHO_EVERY_NS (BASE_S_NS / 1000)
 #define ECHO_BURST    200
+
+/* How many of them it is then. */
+static uint16_t
+tag_burst(struct rd_leg *leg, uint16_t n)
+{
+	uint16_t tagged = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		if (rd_edge_out(leg, leg->tx[i])) {
+			leg->tx[tagged++] = leg->tx[i];
+			continue;
+		}
+		leg->count.drop_no_buffer++;
+		rte_pktmbuf_free(leg->tx[i]);
+	}
+	return tagged;
+}
 
 void
 rd_leg_flush(struct rd_leg *leg)
@@ -35,6 +52,8 @@ rd_leg_flush(struct rd_leg *leg)
 				rd_frame_sum(leg->tx[i]);
 	if (leg->sniffer)
 		rd_sniff_tx(leg->sniffer, leg->index, leg->port->id, leg->tx, n);
+	if (leg->vlan)
+		n = tag_burst(leg, n);
 	for (uint16_t i = 0; i < n; i++)
 		bytes += leg->tx[i]->pkt_len;
 	for (uint32_t tries = 0; sent < n && tries <= RD_TX_RETRIES; tries++) {

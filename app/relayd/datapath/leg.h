@@ -83,6 +83,9 @@ struct rd_leg {
 	struct rd_station self;
 	struct rd_six six; /* its IPv6 side, if self.six is that */
 	uint32_t mtu;	   /* IP bytes */
+	uint16_t vlan;	   /* 0: untagged; see edge.h */
+	/* One port for two legs: the private one polls it, the global one's port is the same. */
+	bool shared, shares;
 	const struct rd_port *port;
 	/* Of the port: NO_QUEUE, or the worker's own.  Without one to receive from, frames come
 	 * from other workers alone; without one to send to they go to worker via. */

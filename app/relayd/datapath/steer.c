@@ -69,7 +69,7 @@ rd_steer_tell(struct rd_worker *w, struct rd_leg *leg, const struct rte_mbuf *m)
 			return;
 		}
 		memcpy(at, rte_pktmbuf_mtod(m, void *), len);
-		copy->port = leg->port->id;
+		copy->port = leg->index;
 		if (base_ring_push(&rd_steer_pair(w->steer, w->index, to)->rx, copy)) {
 			leg->count.steer_told++;
 			w->wake_workers |= 1u << to;
@@ -84,7 +84,7 @@ void
 rd_steer_out(void *user, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	struct rd_worker *w = user;
-	m->port = leg->port->id;
+	m->port = leg->index;
 	if (!base_ring_push(&rd_steer_pair(w->steer, w->index, leg->via)->tx, m)) {
 		leg->count.drop_steer_full++;
 		rte_pktmbuf_free(m);
@@ -97,7 +97,7 @@ rd_steer_out(void *user, struct rd_leg *leg, struct rte_mbuf *m)
 static struct rd_leg *
 leg_of(struct rd_worker *w, const struct rte_mbuf *m)
 {
-	return &w->leg[m->port == w->leg[RD_LEG_GLOBAL].port->id ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
+	return &w->leg[m->port < w->nlegs ? m->port : RD_LEG_PRIVATE];
 }
 
 /* Into a buffer of our own pool: what we hold must not starve another's queue. */

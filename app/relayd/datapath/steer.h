@@ -26,7 +26,7 @@
 
 /* From one worker to another. */
 struct rd_steer_pair {
-	struct base_ring rx, tx; /* struct rte_mbuf, port is the leg's */
+	struct base_ring rx, tx; /* struct rte_mbuf, port is the leg's index */
 	void *slot_rx[RD_STEER_RING], *slot_tx[RD_STEER_RING];
 };
 

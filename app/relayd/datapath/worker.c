@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "custody.h"
+#include "edge.h"
 #include "driver/poller.h"
 #include "frame.h"
 #include "rd/lanes.h"
@@ -304,17 +305,26 @@ take_seen(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		rd_sniff_rx_done(w->sniffer);
 }
 
-/* From our queue. */
+/* From our queue at the port of at. */
 static void
-receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+receive(struct rd_worker *w, struct rd_leg *at, struct rte_mbuf *m)
 {
-	leg->count.rx_frames++;
-	leg->count.rx_bytes += m->pkt_len;
-	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m)) {
-		leg->count.drop_segments++;
+	struct rd_leg *leg = at;
+	uint32_t bytes = m->pkt_len;
+	bool good = m->nb_segs == 1 || rte_pktmbuf_linearize(m) == 0;
+	if (good && (at->vlan || at->shared || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)))
+		leg = rd_edge_in(at, at->shared ? &w->leg[RD_LEG_GLOBAL] : NULL, m);
+	if (!leg || !good) {
+		at->count.drop_segments += !good;
+		at->count.rx_drop[RD_DROP_vlan] += good;
+		at->count.rx_frames++;
+		at->count.rx_bytes += bytes;
 		rte_pktmbuf_free(m);
 		return;
 	}
+	leg->count.rx_frames++;
+	leg->count.rx_bytes += bytes;
+	m->port = leg->index;
 	if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE)
 		rd_frame_complete(leg, m);
 	if (w->nworkers > 1) {
@@ -340,7 +350,7 @@ static uint32_t
 receive_leg(struct rd_worker *w, struct rd_leg *leg)
 {
 	struct rte_mbuf *burst[RD_BURST];
-	if (leg->rxq == RD_NO_QUEUE || leg->off)
+	if (leg->rxq == RD_NO_QUEUE || leg->off || leg->shares)
 		return 0;
 	uint16_t n = rte_eth_rx_burst(leg->port->id, leg->rxq, burst, RD_BURST);
 	if (n)
@@ -501,7 +511,7 @@ find_naps(struct rd_worker *w)
 	rd_nap_fini(&w->naps);
 	rd_nap_init(&w->naps, w->box->wake_worker.fd);
 	for (uint32_t i = 0; i < w->nlegs; i++)
-		if (w->leg[i].rxq != RD_NO_QUEUE && !w->leg[i].off)
+		if (w->leg[i].rxq != RD_NO_QUEUE && !w->leg[i].off && !w->leg[i].shares)
 			rd_nap_add(&w->naps, w->leg[i].port, w->leg[i].rxq);
 }
 
@@ -510,6 +520,8 @@ static void
 switch_leg(struct rd_worker *w, uint32_t i, bool off)
 {
 	struct rd_leg *leg = &w->leg[i];
+	if (leg->shared)
+		switch_leg(w, RD_LEG_GLOBAL, off);
 	rd_leg_flush(leg);
 	leg->off = off;
 	find_naps(w);

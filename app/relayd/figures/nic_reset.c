@@ -113,6 +113,9 @@ rd_nic_reset_tick(struct rd_nics *s, uint64_t now_ns)
 bool
 rd_nics_reset(struct rd_nics *s, uint32_t leg)
 {
+	/* Two legs may have one port, the first one's. */
+	if (leg == RD_LEG_GLOBAL && leg < s->n && !s->port_conf[leg].device)
+		leg = RD_LEG_PRIVATE;
 	if (leg >= s->n || s->nic[leg].wanted ||
 	    (s->reset.phase != RD_NIC_WORKS && s->reset.leg == leg))
 		return false;

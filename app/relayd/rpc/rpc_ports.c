@@ -43,6 +43,8 @@ rd_rpc_port_rows(const struct rd_nics *s, bool xstats)
 {
 	json_t *rows = json_array();
 	for (uint32_t i = 0; i < s->n; i++) {
+		if (!s->port_conf[i].device)
+			continue; /* two legs at one port */
 		json_t *o = port_row(s, i);
 		if (xstats) {
 			json_t *x = json_object();

@@ -150,6 +150,18 @@ look_at_nodes(const char *sys, const struct rd_conf *conf, const struct poller *
 	}
 }
 
+/* What parts the two networks is then the subnet alone. */
+static void
+look_at_one_port(const struct rd_conf *conf, struct rd_faults *warnings)
+{
+	const struct rd_conf_port *p = &conf->port[RD_LEG_PRIVATE], *g = &conf->port[RD_LEG_GLOBAL];
+	if (rd_conf_one_port(conf) && p->vlan == g->vlan)
+		WARN(warnings, "/ports/global/vlan",
+		     "both legs are at %.60s and in one VLAN: hosts of the global network can "
+		     "speak to the private leg, which is trusted; give each leg a vlan of its own",
+		     *p->device ? p->device : p->interface);
+}
+
 void
 rd_check_advice(const char *sys, const struct rd_conf *conf, struct rd_faults *warnings)
 {
@@ -158,4 +170,5 @@ rd_check_advice(const char *sys, const struct rd_conf *conf, struct rd_faults *w
 	look_at_sharing(sys, p, n, warnings);
 	look_at_governors(sys, p, n, warnings);
 	look_at_nodes(sys, conf, p, n, warnings);
+	look_at_one_port(conf, warnings);
 }

@@ -216,6 +216,9 @@ check_ports(const struct rd_conf *conf, struct rd_faults *faults)
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++) {
 		const struct rd_conf_port *port = &conf->port[leg];
 		char at[32];
+		if (leg == RD_LEG_GLOBAL && rd_conf_one_port(conf) &&
+		    port->mtu <= conf->port[RD_LEG_PRIVATE].mtu)
+			continue; /* it is the same one */
 		if (leg < RD_LEG_LIGHT)
 			snprintf(at, sizeof at, "/ports/%s", rd_leg_names[leg]);
 		else

@@ -153,6 +153,13 @@ undo_server(struct relay *r)
 	r->control->keys = NULL;
 }
 
+/* The global leg at the private one's port. */
+static bool
+is_shared(const struct rd_conf *conf, uint32_t leg)
+{
+	return leg == RD_LEG_GLOBAL && rd_conf_one_port(conf);
+}
+
 static void
 undo_ifaces(struct relay *r)
 {
@@ -165,7 +172,7 @@ do_ifaces(struct relay *r)
 {
 	rd_keeper_recover(r->conf);
 	for (uint32_t i = 0; i < r->conf->nlegs; i++)
-		if (*r->conf->port[i].interface &&
+		if (*r->conf->port[i].interface && !is_shared(r->conf, i) &&
 		    rd_iface_quiet(&r->iface[i], r->conf->port[i].interface, r->err, ERR_MAX))
 			goto err_undo;
 	if (rd_keeper_record(r->conf, r->iface, r->conf->nlegs, r->err, ERR_MAX) == 0)
@@ -223,7 +230,7 @@ do_eal(struct relay *r)
 	for (uint32_t i = 0; i < conf->eal.nextra; i++)
 		o.extra[i] = conf->eal.extra[i];
 	for (uint32_t i = 0; i < conf->nlegs; i++)
-		if (rd_dev_is_pci(conf->port[i].device))
+		if (rd_dev_is_pci(conf->port[i].device) && !is_shared(conf, i))
 			o.pci_allow[o.n_pci_allow++] = conf->port[i].device;
 	if (rd_eal_start(&o, r->err, ERR_MAX))
 		return -1;
@@ -329,19 +336,23 @@ log_refusal(const char *leg, const struct rd_port *p)
 static int
 do_port(struct relay *r, uint32_t i)
 {
-	const struct rd_conf_port *p = &r->conf->port[i];
+	const struct rd_conf_port *p = &r->conf->port[i], *g = &r->conf->port[RD_LEG_GLOBAL];
+	bool both = i == RD_LEG_PRIVATE && rd_conf_one_port(r->conf);
 	struct rd_port_conf pc = {
 		.device = *p->device ? p->device : p->interface,
 		.pmd = (enum rd_pmd)p->pmd,
 		.index = i,
-		.mtu = (uint16_t)p->mtu,
+		.mtu = (uint16_t)(both && g->mtu > p->mtu ? g->mtu : p->mtu),
+		.vlans = p->vlan || (both && g->vlan),
 		.n_rxq = (uint16_t)r->nworkers,
 		.n_txq = (uint16_t)r->nworkers,
 		.fewer_queues = true,
-		.allmulti = p->prefix6_len != 0, /* neighbour discovery asks groups */
+		.allmulti = p->prefix6_len ||
+			    (both && g->prefix6_len), /* neighbour discovery asks groups */
 		.rx_intr = r->conf->idle == RD_IDLE_SLEEP,
 		.rx_cksum = true,
 		.sort_ipv4 = p->address,
+		.sort_vlan = (uint16_t)p->vlan,
 		.sort_port = (uint16_t)p->udp_port,
 		.sort_ports = (uint16_t)r->nworkers,
 		.n_rxd = (uint16_t)p->rx_descriptors,
@@ -389,7 +400,11 @@ static int
 do_ports(struct relay *r)
 {
 	for (uint32_t i = 0; i < r->conf->nlegs; i++)
-		if (do_port(r, i)) {
+		if (is_shared(r->conf, i))
+			rd_log(RD_LOG_INFO, "%s leg: at the port of the %s leg, VLAN %u beside %u",
+			       rd_leg_names[i], rd_leg_names[RD_LEG_PRIVATE], r->conf->port[i].vlan,
+			       r->conf->port[RD_LEG_PRIVATE].vlan);
+		else if (do_port(r, i)) {
 			undo_ports(r);
 			return -1;
 		}
@@ -440,8 +455,11 @@ static void
 set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 {
 	const struct rd_conf_port *p = &r->conf->port[i];
-	const struct rd_port *port = &r->port[i];
+	const struct rd_port *port = &r->port[is_shared(r->conf, i) ? RD_LEG_PRIVATE : i];
 	struct rd_leg *leg = &w->leg[i];
+	leg->vlan = (uint16_t)p->vlan;
+	leg->shares = is_shared(r->conf, i);
+	leg->shared = i == RD_LEG_PRIVATE && rd_conf_one_port(r->conf);
 	leg->name = rd_leg_names[i];
 	leg->index = (uint8_t)i;
 	leg->self = (struct rd_station){
@@ -459,7 +477,7 @@ set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 	leg->self.sum_required = i != RD_LEG_PRIVATE;
 	leg->self.ports_sum = true;
 	for (uint32_t k = 0; k < r->conf->nlegs; k++)
-		leg->self.ports_sum &= r->port[k].tx_cksum;
+		leg->self.ports_sum &= is_shared(r->conf, k) || r->port[k].tx_cksum;
 	if (p->prefix6_len) {
 		memcpy(leg->six.address, p->address6, sizeof leg->six.address);
 		memcpy(leg->six.gateway, p->next6, sizeof leg->six.gateway);

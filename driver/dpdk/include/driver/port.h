@@ -53,8 +53,9 @@ struct rd_port_conf {
 	 * ports, 0: not wanted.  What could be had is in rd_port.sort; other frames come to any
 	 * queue. */
 	uint32_t sort_ipv4;
-	uint16_t sort_port, sort_ports;
-	bool promisc; /* all frames, not only ours */
+	uint16_t sort_port, sort_ports, sort_vlan; /* in that VLAN, 0: untagged */
+	bool vlans;				   /* tagged frames come and go, too */
+	bool promisc;				   /* all frames, not only ours */
 	bool allmulti;
 	bool rx_intr;  /* receive interrupts, where the driver has them: see nap.h */
 	bool rx_cksum; /* the owner of the queues reads what frames say of their checksums */

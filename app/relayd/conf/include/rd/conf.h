@@ -61,6 +61,7 @@ struct rd_conf_port {
 	uint32_t prefix_len;
 	uint32_t gateway;  /* 0 = none */
 	uint32_t mtu;	   /* largest IP packet */
+	uint32_t vlan;	   /* 0: untagged */
 	uint32_t udp_port; /* of worker 0; the others at the next ones */
 	uint32_t sealing;  /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
@@ -300,6 +301,8 @@ bool rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address);
 bool rd_conf_on_leg6(const struct rd_conf_port *port, const uint8_t address[16]);
 /* The address in impi.server, of either kind, without its port; false: it is a name. */
 bool rd_conf_server(const struct rd_conf *conf, struct suci_addr *out);
+/* Are both legs at one port, the private one's? */
+bool rd_conf_one_port(const struct rd_conf *conf);
 /* "198.51.100.21=2001:db8::21,..." into place[], at most max: their number, or -1. */
 int rd_conf_places(const char *text, struct rd_conf_place *place, uint32_t max);
 /* "198.51.100.0/24=stripe,..." into pair[], at most max: their number, or -1. */

@@ -9,7 +9,7 @@
  * begun it: verdicts RD_RX_TAP and RD_RX_TAP_FLOW.
  *
  * Not done here: reassembly (fragments are dropped: Suci never exceeds the MTU
- * and TCP finds it), VLAN.
+ * and TCP finds it).  VLAN tags are put in and taken away in front of all this.
  *
  * Units    bytes; IPv4 addresses and ports in host order.
  * Threads  pure functions.
@@ -167,6 +167,19 @@ void rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t
  * machines and kernels of this machine): put it in.  False: it is none that could have such a
  * checksum, or it says that it has none; then nothing is changed. */
 bool rd_packet_complete(uint8_t *frame, size_t len);
+
+/* VLAN tags (IEEE 802.1Q).  A frame with the tag of vlan is untagged by moving its MACs over it:
+ * then it begins RD_VLAN_TAG later.  False: it has no tag or another one, and is as it was. */
+#define RD_VLAN_TAG 4u
+#define RD_VLAN_MAX 0xfffu
+bool rd_packet_untag(uint8_t *frame, size_t len, uint16_t vlan);
+/* Tag a frame that has RD_VLAN_TAG bytes of room in front; it begins so much earlier then. */
+void rd_packet_tag(uint8_t *frame, uint16_t vlan);
+
+/* Is a frame for this one of two stations with one MAC?  So it is if it goes to one of its
+ * addresses, or claims one, or is ARP to all out of its subnet; all of IPv6 if it has an address
+ * of that. */
+bool rd_packet_concerns(const struct rd_station *self, const uint8_t *frame, size_t len);
 
 /* Which worker is a frame for?  Looks no further than it must: datagrams to a worker's port,
  * and ICMP errors about one of its own, are that worker's; what a leg has one place for (ARP,
