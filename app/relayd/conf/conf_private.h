@@ -18,6 +18,19 @@ void rd_conf_check_lcores(const struct rd_conf *conf, const char *text, size_t l
 void rd_conf_check_six(struct rd_conf *conf, const char *text, size_t len,
 		       struct rd_faults *faults);
 
+/* Those of each leg, of the two at one port, and of light ports, which take what is common to them.
+ */
+void rd_conf_check_legs(struct rd_conf *conf, const char *text, size_t len,
+			struct rd_faults *faults);
+/* Where the leg is in the file. */
+void rd_leg_pointer(char ptr[64], uint32_t leg, const char *key);
+
+static inline uint32_t
+rd_prefix_mask(uint32_t prefix_len)
+{
+	return ~0u << (32 - prefix_len);
+}
+
 #define RD_KEYS_MAX 192u /* that the table may have */
 
 #endif
