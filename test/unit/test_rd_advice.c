@@ -123,6 +123,29 @@ machine(void **state)
 	}
 }
 
+/* Two legs at one port are two networks if they are two VLANs. */
+static void
+one_port(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults w;
+	(void)state;
+	for (uint32_t vlan = 0; vlan < 2; vlan++) {
+		read_good(&c);
+		strlcpy(c.eal.lcores, "0@0,1@2", sizeof c.eal.lcores);
+		strlcpy(c.port[RD_LEG_GLOBAL].device, c.port[RD_LEG_PRIVATE].device,
+			sizeof c.port[RD_LEG_GLOBAL].device);
+		strlcpy(c.port[RD_LEG_GLOBAL].interface, c.port[RD_LEG_PRIVATE].interface,
+			sizeof c.port[RD_LEG_GLOBAL].interface);
+		c.port[RD_LEG_GLOBAL].vlan = vlan;
+		memset(&w, 0, sizeof w);
+		rd_check_advice(sys, &c, &w);
+		assert_int_equal(w.count, vlan ? 0 : 1);
+		if (!vlan)
+			assert_string_equal(w.fault[0].pointer, "/ports/global/vlan");
+	}
+}
+
 /* ---- several files ----------------------------------------------------------------------- */
 
 enum what { NOTHING, SAME_RELAY, SEALING, JOBS, POLICY, LIST };
@@ -178,6 +201,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(machine, make_sys, remove_sys),
+		cmocka_unit_test(one_port),
 		cmocka_unit_test(several),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

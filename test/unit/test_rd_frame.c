@@ -231,6 +231,28 @@ in_place_when_alone(void **state)
 	assert_int_equal(leg.count.tx_chained, 0);
 }
 
+/* A leg in a VLAN needs room for the tag, too. */
+static void
+tags_need_room(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	for (uint16_t vlan = 0; vlan < 2; vlan++) {
+		struct rte_mbuf *m = received(90, 700, &data);
+		uint16_t most = RTE_PKTMBUF_HEADROOM + 90 - RD_FRAME_HDR;
+		struct suci_out o = datagram(most, data, 700);
+		leg.vlan = vlan;
+		struct rte_mbuf *f = rd_frame_build(&leg, NULL, &o, m);
+		assert_int_equal(f == m, !vlan);
+		check_frame(f, &o);
+		o = datagram((uint16_t)(most - RD_VLAN_TAG), data, 700);
+		f = rd_frame_build(&leg, NULL, &o, m);
+		assert_ptr_equal(f, m);
+		check_frame(f, &o);
+		rte_pktmbuf_free(m);
+	}
+}
+
 static void
 driver_still_holds_it(void **state)
 {
@@ -450,6 +472,7 @@ main(void)
 		T(checksums_are_the_ports),
 		T(to_ourselves_they_are_ours),
 		T(in_place_when_alone),
+		T(tags_need_room),
 		T(driver_still_holds_it),
 		T(tails_are_not_summed_again),
 		T(marks_are_read),
