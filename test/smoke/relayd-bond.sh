@@ -17,6 +17,10 @@ END
 	plain p1
 	in $RELAY
 	plain priv1
+	set net/ipv4/conf/priv0/arp_ignore 8
+	set net/ipv4/conf/priv1/arp_ignore 8
+	set net/ipv4/conf/priv0/rp_filter 1
+	set net/ipv4/conf/priv1/rp_filter 1
 END
 ip -n "$RELAY" link set priv1 up
 printf '%s\n' 'addr flush dev p0' 'link add br0 mtu 1500 type bridge' 'link set p0 master br0' \

@@ -21,7 +21,7 @@ static int
 group_setup(void **state)
 {
 	struct rd_eal_opts o = {.prog = "test", .main_lcore = -1, .mem_mb = 32};
-	struct rd_pool_plan plan = {.count = 64, .room_bytes = 2048 + RTE_PKTMBUF_HEADROOM};
+	struct rd_pool_plan plan = {.count = 512, .room_bytes = 2048 + RTE_PKTMBUF_HEADROOM};
 	char err[256];
 	(void)state;
 	return rd_eal_start(&o, err, sizeof err) ||

@@ -123,7 +123,7 @@ frame(uint32_t of, int leg, uint8_t fill, uint16_t len)
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool[of]);
 	assert_non_null(m);
 	memset(rte_pktmbuf_append(m, len), fill, len);
-	m->port = port[leg].id;
+	m->port = (uint16_t)leg;
 	return m;
 }
 
