@@ -231,12 +231,6 @@ static const struct {
 	 "/neighbours/mac", 9, "2001:db8::9 is neither in the prefix"},
 	{"both device and interface", "\"interface\": \"eth0\"",
 	 "\"interface\": \"eth0\", \"device\": \"net_null0\"", "/ports/private", 6, "not both"},
-	{"a VLAN that is none", "\"interface\": \"eth0\"",
-	 "\"interface\": \"eth0\", \"vlan\": 4095", "/ports/private/vlan", 6,
-	 "4095 is out of range, 0 to 4094"},
-	{"one port with two rings", "\"device\": \"0000:03:00.0\"",
-	 "\"interface\": \"eth0\", \"vlan\": 7, \"rx_descriptors\": 1024", "/ports/global", 7,
-	 "both legs are at one port, eth0"},
 	{"controller nowhere", "\"impi\":",
 	 "\"optical\": { \"controller\": \"here:7820\" }, \"impi\":", "/optical/controller", 9,
 	 "not IP:PORT"},
@@ -512,26 +506,6 @@ each_fault_has_pointer_and_line(void **state)
 	}
 }
 
-/* Both legs at one interface or device, each in a VLAN or with one VLAN alone. */
-static void
-legs_may_share_a_port(void **state)
-{
-	static struct rd_conf c;
-	static struct rd_faults f;
-	char text[sizeof good + 64];
-	const char *at = strstr(good, "\"device\": \"0000:03:00.0\"");
-	(void)state;
-	snprintf(text, sizeof text, "%.*s\"interface\": \"eth0\", \"vlan\": 7%s", (int)(at - good),
-		 good, at + strlen("\"device\": \"0000:03:00.0\""));
-	memset(&f, 0, sizeof f);
-	assert_true(rd_conf_parse(text, strlen(text), &c, &f));
-	assert_true(rd_conf_one_port(&c));
-	assert_int_equal(c.port[RD_LEG_PRIVATE].vlan, 0);
-	assert_int_equal(c.port[RD_LEG_GLOBAL].vlan, 7);
-	assert_true(rd_conf_parse(good, strlen(good), &c, &f));
-	assert_false(rd_conf_one_port(&c));
-}
-
 static void
 all_faults_at_once(void **state)
 {
@@ -805,7 +779,6 @@ main(void)
 		cmocka_unit_test(near_faults_is_good),
 		cmocka_unit_test(impi_ports),
 		cmocka_unit_test(each_fault_has_pointer_and_line),
-		cmocka_unit_test(legs_may_share_a_port),
 		cmocka_unit_test(all_faults_at_once),
 		cmocka_unit_test(more_faults_than_kept_are_counted),
 		cmocka_unit_test(printed_defaults_parse),

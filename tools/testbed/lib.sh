@@ -30,7 +30,8 @@
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
 # TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
 # string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
-# TB_STATS_DIR (TB_DIR).  IPV6=1: relays reach those of other clusters and the server by IPv6, those
+# TB_STATS_DIR (TB_DIR), TB_VLAN_IN and TB_VLAN_WAN (none: VLANs of the legs), TB_ONE_PORT=1
+# (both at priv0).  IPV6=1: relays reach those of other clusters and the server by IPv6, those
 # in IPV4_ONLY do not.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
@@ -588,7 +589,7 @@ _tb_identity() {
 
 _tb_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i of relays='' gate gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
-	local more=${TB_RELAY_CONF:-}
+	local more=${TB_RELAY_CONF:-} wire
 	six=$(_tb_six "$fe")
 	[ -z "$six" ] || { own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\"" server=[$TB_SRV_SIX]:7810; }
 	case $six:$more in
@@ -599,6 +600,8 @@ _tb_relayd() {
 	*) more="\"trunks\": { $six }${more:+, $more}" ;;
 	esac
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
+	wire="\"interface\": \"glob0\", \"pmd\": \"$PMD\""
+	[ -z "${TB_ONE_PORT:-}" ] || wire=${wire/glob0/priv0}
 	[ -z "${TB_DEVICE_PRIVATE:-}" ] || device="\"device\": \"$TB_DEVICE_PRIVATE\""
 	of=$(_tb_relays "$c")
 	for ((i = 0; i < of; i++)); do
@@ -616,9 +619,9 @@ _tb_relayd() {
 	"cluster": { "name": "$c", "relays": [ $relays ] },
 	"ports": {
 		"private": { $device, "address": "$(testbed_addr "$fe")",
-			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN },
-		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
-			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN$own }
+			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN${TB_VLAN_IN:+, \"vlan\": $TB_VLAN_IN} },
+		"global": { $wire, "address": "$(testbed_global_addr "$fe")",
+			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN${TB_VLAN_WAN:+, \"vlan\": $TB_VLAN_WAN}$own }
 	},
 	"sealing": { "key_file": "${TB_PSK-$TB_DIR/conf/psk}"$(_tb_identity "$b" "$c") },
 	"impi": { ${TB_RELAY_IMPI:-}
