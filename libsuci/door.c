@@ -564,7 +564,7 @@ open_place(struct datagram_sock *s, const struct door_address *a, const struct s
 {
 	struct peer *p = direct ? find_there(s, direct) : NULL;
 	for (uint32_t i = s->npeers; i < s->nplaces && !p; i++)
-		if (s->peer[i].known && !memcmp(&s->peer[i].at, a, sizeof *a))
+		if (s->peer[i].known && door_address_same(&s->peer[i].at, a))
 			p = &s->peer[i];
 	if (p && p->resting) {
 		p->resting = false;
@@ -573,7 +573,7 @@ open_place(struct datagram_sock *s, const struct door_address *a, const struct s
 	if (p && !p->door)
 		return p->id; /* of the database */
 	/* Another process that had the port before is not who is meant. */
-	if (p && p->known && memcmp(&p->at, a, sizeof *a))
+	if (p && p->known && !door_address_same(&p->at, a))
 		return datagram_fail(s, EADDRINUSE,
 				     "id %u is another address at the same place; close it first",
 				     p->id);

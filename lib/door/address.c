@@ -57,6 +57,18 @@ door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t po
 		memcpy(a->six, ip, sizeof a->six);
 }
 
+bool
+door_address_same(const struct door_address *a, const struct door_address *b)
+{
+	bool same = a->realm == b->realm && a->token == b->token && a->cluster == b->cluster &&
+		    a->label == b->label && a->n == b->n && a->flags == b->flags &&
+		    a->nrelays == b->nrelays && memcmp(a->six, b->six, sizeof a->six) == 0;
+
+	for (uint32_t i = 0; i < a->nrelays && same; i++)
+		same = a->relay[i].ipv4 == b->relay[i].ipv4 && a->relay[i].port == b->relay[i].port;
+	return same;
+}
+
 /* A place that others reach, and that is none of IPv4 in another form. */
 static bool
 place_is_right(const struct door_address *a)

@@ -23,6 +23,7 @@
 #ifndef DOOR_ADDRESS_H
 #define DOOR_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,6 +75,9 @@ struct door_address {
 void door_address_place(const struct door_address *a, uint8_t ip[16]);
 /* Say that it is there: flags, relays and six. */
 void door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t port);
+
+/* The same address, field by field: between fields is what the compiler likes. */
+bool door_address_same(const struct door_address *a, const struct door_address *b);
 
 /* Bytes written; 0 if a field is out of range. */
 size_t door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX]);
