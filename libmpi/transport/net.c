@@ -199,14 +199,6 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 					    lmpi_route[peer->world].lane, suci_udp_now_ns()));
 }
 
-/* Long data of a rendezvous may have a stream of its own. */
-static bool
-send_direct_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
-{
-	return (out->hdr.type == LMPI_T_DATA && lmpi_streams_send(e, peer, out)) ||
-	       send_net_packet(e, peer, out);
-}
-
 /* A process with a global address may be far. */
 static uint64_t
 find_eager(struct lmpi_engine *e, const struct lmpi_peer *peer)
@@ -218,6 +210,19 @@ find_eager(struct lmpi_engine *e, const struct lmpi_peer *peer)
 	if (!lmpi_eager_free() || path == UINT32_MAX || !suci_path_info(net.ep, path, &info))
 		return lmpi_eager();
 	return lmpi_far_eager(lmpi_eager(), info.rtt_ns_min, (uint64_t)info.cwnd * info.mss);
+}
+
+/* Long data of a rendezvous may have a stream of its own.  A long message that goes without asking
+ * does so as its process is far: it may have been silent when that was measured, so who sends one
+ * looks again. */
+static bool
+send_direct_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	if (out->hdr.type == LMPI_T_DATA && lmpi_streams_send(e, peer, out))
+		return true;
+	if (out->hdr.type == LMPI_T_EAGER && out->len > lmpi_eager())
+		peer->eager_max = find_eager(e, peer);
+	return send_net_packet(e, peer, out);
 }
 
 const struct lmpi_transport lmpi_direct_transport = {
