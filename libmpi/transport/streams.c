@@ -37,6 +37,7 @@
 struct conn {
 	int fd; /* -1: free, or broken */
 	struct lmpi_stream s;
+	bool up;	 /* it counts as such */
 	bool wants_out;	 /* EPOLLOUT is asked for */
 	int seat;	 /* CAME: in the lobby; else -1 */
 	uint64_t due_ns; /* until then it has to be UP; broken: then it is told */
@@ -139,7 +140,8 @@ close_socket(struct conn *c)
 	c->seat = c->fd = -1;
 	st.there--;
 	st.asked -= c->s.state == LMPI_STREAM_ASKED;
-	st.up -= c->s.state == LMPI_STREAM_UP;
+	st.up -= c->up;
+	c->up = false;
 }
 
 /* The connection goes, and nobody is told. */
@@ -274,6 +276,7 @@ become_up(struct conn *c, struct lmpi_peer *peer, const uint8_t answer[LMPI_STRE
 	base_lobby_leave(&st.lobby, c->seat);
 	c->seat = -1;
 	st.busy += answer && !had;
+	c->up = true;
 	st.up++;
 	c->due_ns = BASE_NEVER_NS;
 	lmpi_route[peer->world].stream = (uint16_t)(conn_index(c) + 1);
@@ -578,8 +581,8 @@ lmpi_streams_send(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out
 		ask_stream(peer);
 	if (!c || c->fd < 0 || c->s.state != LMPI_STREAM_UP)
 		return false;
-	st.busy += !lmpi_stream_has_out(&c->s);
 	bool alone = !lmpi_stream_has_out(&c->s);
+	st.busy += alone;
 	lmpi_stream_send(&c->s, out);
 	if (alone) {
 		eng.in_transport = true;
