@@ -2,6 +2,7 @@
 /* Streams of lib/mpi, step by step: who keeps which, where bytes go, what makes no sense.  Random
  * programs over them are in test_lmpi_engine. */
 #include "cmocka_all.h"
+#include "lmpi_heap.h"
 
 #include "mpi/stream.h"
 
@@ -15,22 +16,6 @@ static struct lmpi_engine e;
 static struct lmpi_peer peer[2];
 static struct lmpi_hdr answered; /* the last packet that the engine sent */
 static char failure[128];
-
-static void *
-get_zeroed(void *user, size_t bytes)
-{
-	(void)user;
-	void *p = calloc(1, bytes);
-	assert_non_null(p);
-	return p;
-}
-
-static void
-put_back(void *user, void *p)
-{
-	(void)user;
-	free(p);
-}
 
 static void
 keep_failure(struct lmpi_engine *engine, const char *text)
@@ -71,7 +56,7 @@ begin_engine(void **state)
 					     .eager_max = 10};
 	e = (struct lmpi_engine){.size = 2,
 				 .peer = peer,
-				 .memory = {.get = get_zeroed, .put = put_back},
+				 .memory = lmpi_heap,
 				 .fail = keep_failure,
 				 .copied_bytes_max = 1000,
 				 .unexpected_bytes_max = 1000};
@@ -295,7 +280,7 @@ going_out(void **state)
 		memset(data, 0x33, sizeof data);
 		s.hello_left = LMPI_STREAM_HELLO;
 		memset(s.hello, 0x44, sizeof s.hello);
-		struct lmpi_out *o = get_zeroed(NULL, sizeof *o);
+		struct lmpi_out *o = take_heap(NULL, sizeof *o);
 		req = (struct lmpi_req){.placed = 1};
 		e.sends = 1;
 		e.outs++;

@@ -31,6 +31,20 @@
 
 static char err[512];
 
+/* A network namespace for TAPs, in which the kernel sends no frames of its own.  Skips without
+ * root. */
+static void
+enter_quiet_net(void)
+{
+	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWNET))
+		skip();
+	FILE *f = fopen("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w");
+	if (f) {
+		fputs("1", f);
+		fclose(f);
+	}
+}
+
 static int
 start_eal(void **state)
 {
@@ -308,17 +322,10 @@ static void
 test_interrupts_wake(void **state)
 {
 	(void)state;
-	static const char quiet[] = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 	struct rte_mbuf *m[8];
 	struct rd_port p;
 	struct rd_nap nap = {0};
-	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWNET))
-		skip();		     /* not root */
-	FILE *f = fopen(quiet, "w"); /* no frames of the kernel's own */
-	if (f) {
-		fputs("1", f);
-		fclose(f);
-	}
+	enter_quiet_net();
 	struct rte_mempool *mp = make_pool(2000);
 	struct rd_port_conf c = {.device = "net_tap0,iface=wake0",
 				 .mtu = 1500,
@@ -425,15 +432,8 @@ static void
 test_checksums_are_looked_at(void **state)
 {
 	(void)state;
-	static const char quiet[] = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 	struct rd_port p;
-	if (access("/dev/net/tun", R_OK | W_OK) || unshare(CLONE_NEWNET))
-		skip();		     /* not root */
-	FILE *f = fopen(quiet, "w"); /* no frames of the kernel's own */
-	if (f) {
-		fputs("1", f);
-		fclose(f);
-	}
+	enter_quiet_net();
 	struct rte_mempool *mp = make_pool(2000);
 	struct rd_port_conf c = {.device = "net_tap1,iface=sums0",
 				 .mtu = 1500,

@@ -7,16 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct rules {
-	struct rd_conf *conf;
-	const char *text;
-	size_t len;
-	struct rd_faults *faults;
-};
-
-#define FAULT(r, pointer, ...)             \
-	rd_fault_add((r)->faults, pointer, \
-		     (r)->text ? rd_conf_locate((r)->text, (r)->len, pointer) : 0, __VA_ARGS__)
+#define FAULT RD_RULE_FAULT
 
 void
 rd_leg_pointer(char ptr[64], uint32_t leg, const char *key)
@@ -29,7 +20,7 @@ rd_leg_pointer(char ptr[64], uint32_t leg, const char *key)
 }
 
 static void
-check_subnet(struct rules *r, uint32_t leg)
+check_subnet(struct rd_rules *r, uint32_t leg)
 {
 	const struct rd_conf_port *port = &r->conf->port[leg];
 	char ptr[64], a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
@@ -53,7 +44,7 @@ check_subnet(struct rules *r, uint32_t leg)
 }
 
 static void
-check_device(struct rules *r, uint32_t leg)
+check_device(struct rd_rules *r, uint32_t leg)
 {
 	const struct rd_conf_port *port = &r->conf->port[leg];
 	char ptr[64];
@@ -75,7 +66,7 @@ rd_conf_one_port(const struct rd_conf *conf)
 }
 
 static void
-check_legs_differ(struct rules *r)
+check_legs_differ(struct rd_rules *r)
 {
 	const struct rd_conf_port *p = &r->conf->port[RD_LEG_PRIVATE];
 	const struct rd_conf_port *g = &r->conf->port[RD_LEG_GLOBAL];
@@ -100,7 +91,7 @@ check_legs_differ(struct rules *r)
 
 /* A light port takes what is common to them, and shares nothing with another leg. */
 static void
-check_light(struct rules *r, uint32_t i)
+check_light(struct rd_rules *r, uint32_t i)
 {
 	struct rd_conf *c = r->conf;
 	struct rd_conf_port *p = &c->port[RD_LEG_LIGHT + i];
@@ -134,7 +125,7 @@ check_light(struct rules *r, uint32_t i)
 }
 
 static void
-check_lights(struct rules *r)
+check_lights(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	uint32_t least = c->port[RD_LEG_GLOBAL].mtu;
@@ -159,7 +150,7 @@ check_lights(struct rules *r)
 void
 rd_conf_check_legs(struct rd_conf *conf, const char *text, size_t len, struct rd_faults *faults)
 {
-	struct rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
+	struct rd_rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++) {
 		check_device(&r, leg);
 		check_subnet(&r, leg);

@@ -11,16 +11,7 @@
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 
-struct rules {
-	struct rd_conf *conf;
-	const char *text;
-	size_t len;
-	struct rd_faults *faults;
-};
-
-#define FAULT(r, pointer, ...)             \
-	rd_fault_add((r)->faults, pointer, \
-		     (r)->text ? rd_conf_locate((r)->text, (r)->len, pointer) : 0, __VA_ARGS__)
+#define FAULT RD_RULE_FAULT
 
 bool
 rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port)
@@ -37,7 +28,7 @@ rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port)
 
 /* Groups of wavelengths; a relay whose ports are in several gets no light. */
 static void
-check_lit_groups(struct rules *r)
+check_lit_groups(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	struct rd_lit_groups g;
@@ -58,7 +49,7 @@ check_lit_groups(struct rules *r)
 }
 
 static void
-check_switch(struct rules *r)
+check_switch(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	bool own[4096];
@@ -80,7 +71,7 @@ check_switch(struct rules *r)
 }
 
 static void
-check_controller(struct rules *r)
+check_controller(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	check_switch(r);
@@ -115,7 +106,7 @@ check_controller(struct rules *r)
 }
 
 static void
-check_relays(struct rules *r)
+check_relays(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	uint32_t ours = c->port[RD_LEG_PRIVATE].address;
@@ -150,7 +141,7 @@ check_relays(struct rules *r)
 
 /* The listening ports and, behind them, as many of the server. */
 static void
-check_impi_ports(struct rules *r)
+check_impi_ports(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	uint32_t more = c->impi.ports - 1, peer = c->cluster.peer_port;
@@ -175,7 +166,7 @@ check_impi_ports(struct rules *r)
 
 /* Clients of a cluster are on its private leg; from behind a router only if it is said. */
 static void
-check_allow(struct rules *r)
+check_allow(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	const struct rd_conf_port *port = &c->port[RD_LEG_PRIVATE];
@@ -194,7 +185,7 @@ check_allow(struct rules *r)
 
 /* The server is at one place, and every cluster reaches it over its global leg. */
 static void
-check_server_place(struct rules *r)
+check_server_place(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	uint32_t ip;
@@ -215,7 +206,7 @@ check_server_place(struct rules *r)
 }
 
 static void
-check_impi(struct rules *r)
+check_impi(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	if (*c->impi.server) {
@@ -251,7 +242,7 @@ check_impi(struct rules *r)
 }
 
 static void
-check_sealing(struct rules *r)
+check_sealing(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	char ptr[64];
@@ -286,7 +277,7 @@ check_sealing(struct rules *r)
 }
 
 static void
-check_limits(struct rules *r)
+check_limits(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	if (c->limits.queue > c->limits.segments)
@@ -314,7 +305,7 @@ check_limits(struct rules *r)
 
 /* Each worker has a UDP port on each leg; so have those of the other relays. */
 static void
-check_workers(struct rules *r)
+check_workers(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	char ptr[64];
@@ -345,7 +336,7 @@ check_workers(struct rules *r)
 }
 
 static void
-check_names(struct rules *r)
+check_names(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	if (strpbrk(c->tap_prefix, "/ :%") || !*c->tap_prefix)
@@ -428,7 +419,7 @@ rd_cpus_parse(const char *text, bool *set, uint32_t max)
 
 /* Foreign hosts tell gates apart by address, so none may be there twice. */
 static void
-check_gates_differ(struct rules *r)
+check_gates_differ(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	struct {
@@ -463,7 +454,7 @@ struct taken {
 
 /* The ports of one side: all jobs of all relays have one each. */
 static void
-check_port_range(struct rules *r, const char *ptr, uint32_t first, const struct taken *taken,
+check_port_range(struct rd_rules *r, const char *ptr, uint32_t first, const struct taken *taken,
 		 uint32_t ntaken)
 {
 	const struct rd_conf *c = r->conf;
@@ -496,7 +487,7 @@ check_port_range(struct rules *r, const char *ptr, uint32_t first, const struct 
 
 /* An address that relayd puts on a leg must be the leg's to have. */
 static void
-check_on_leg(struct rules *r, const char *ptr, uint32_t gate, int leg)
+check_on_leg(struct rd_rules *r, const char *ptr, uint32_t gate, int leg)
 {
 	const struct rd_conf_port *port = &r->conf->port[leg];
 	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
@@ -519,7 +510,7 @@ check_on_leg(struct rules *r, const char *ptr, uint32_t gate, int leg)
 }
 
 static void
-check_gate_addresses(struct rules *r)
+check_gate_addresses(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	char ptr[64];
@@ -571,7 +562,7 @@ rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max)
 }
 
 static void
-check_trunk_rules(struct rules *r)
+check_trunk_rules(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	int n = rd_conf_pairs(c->trunks.pairs, c->trunks.pair, RD_PAIRS_MAX);
@@ -584,7 +575,7 @@ check_trunk_rules(struct rules *r)
 }
 
 static void
-check_edge(struct rules *r)
+check_edge(struct rd_rules *r)
 {
 	struct rd_conf *c = r->conf;
 	int n = rd_conf_open_ports(c->tap_allow, c->tap_open, RD_CONF_OPEN_MAX);
@@ -625,7 +616,7 @@ rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address)
 }
 
 static void
-check_gateway(struct rules *r)
+check_gateway(struct rd_rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	const struct taken taken[] = {{"impi.listen_port", c->impi.listen_port, c->impi.ports},
@@ -643,7 +634,7 @@ check_gateway(struct rules *r)
 void
 rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct rd_faults *faults)
 {
-	struct rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
+	struct rd_rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
 	rd_conf_check_legs(conf, text, len, faults);
 	check_controller(&r);
 	check_relays(&r);

@@ -79,16 +79,7 @@ read_gateway(struct rd_conf_port *port)
 	return rd_conf_on_leg6(port, a.ip) ? NULL : "is not in the prefix of ports.global.ipv6";
 }
 
-struct checked {
-	struct rd_conf *conf;
-	const char *text;
-	size_t len;
-	struct rd_faults *faults;
-};
-
-#define FAULT(k, pointer, ...)             \
-	rd_fault_add((k)->faults, pointer, \
-		     (k)->text ? rd_conf_locate((k)->text, (k)->len, pointer) : 0, __VA_ARGS__)
+#define FAULT RD_RULE_FAULT
 
 static bool
 is_own_name(const struct rd_conf *c, uint32_t name)
@@ -100,7 +91,7 @@ is_own_name(const struct rd_conf *c, uint32_t name)
 }
 
 static void
-check_place(const struct checked *k, uint32_t i)
+check_place(const struct rd_rules *k, uint32_t i)
 {
 	static const char ptr[] = "/trunks/ipv6", nowhere[16] = "";
 	const struct rd_conf *c = k->conf;
@@ -135,7 +126,7 @@ rd_conf_server(const struct rd_conf *conf, struct suci_addr *out)
 }
 
 static void
-check_six_server(const struct checked *k)
+check_six_server(const struct rd_rules *k)
 {
 	static const char ptr[] = "/impi/server", nowhere[16] = "";
 	const struct rd_conf *c = k->conf;
@@ -165,7 +156,7 @@ check_six_server(const struct checked *k)
 }
 
 static void
-check_known_six(const struct checked *k)
+check_known_six(const struct rd_rules *k)
 {
 	const struct rd_conf *c = k->conf;
 	const struct rd_conf_port *port = &c->port[RD_LEG_GLOBAL];
@@ -185,7 +176,7 @@ check_known_six(const struct checked *k)
 void
 rd_conf_check_six(struct rd_conf *conf, const char *text, size_t len, struct rd_faults *faults)
 {
-	const struct checked k = {conf, text, len, faults};
+	const struct rd_rules k = {conf, text, len, faults};
 	struct rd_conf_port *port = &conf->port[RD_LEG_GLOBAL];
 	const char *why = *port->ipv6 ? read_leg(port) : NULL;
 	if (why)
