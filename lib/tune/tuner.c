@@ -25,6 +25,10 @@ static const struct {
 #define HOPELESS   0.25 /* the same for one pair: a slow turn may be long */
 #define DEAF_TURNS 20u
 
+#define TURNS_LEAST   100u
+#define TURN_NS	      (15 * BASE_MS_NS)
+#define TURN_NS_LEAST (5 * BASE_MS_NS)
+
 /* ---- dimensions ---- */
 
 static bool
@@ -339,6 +343,15 @@ next_pair(struct tuner *t)
 
 /* ---- the caller's side ---- */
 
+/* Who has little time takes shorter turns rather than too few. */
+static uint64_t
+usual_turn_ns(uint64_t limit_ns)
+{
+	uint64_t fit = limit_ns / TURNS_LEAST;
+
+	return fit > TURN_NS ? TURN_NS : fit > TURN_NS_LEAST ? fit : TURN_NS_LEAST;
+}
+
 bool
 tuner_start(struct tuner *t, const struct tuner_conf *conf, uint64_t now_ns)
 {
@@ -354,10 +367,10 @@ tuner_start(struct tuner *t, const struct tuner_conf *conf, uint64_t now_ns)
 				return false;
 	}
 	t->conf = *conf;
-	t->conf.turn_ns = conf->turn_ns ? conf->turn_ns : 15 * BASE_MS_NS;
 	t->conf.limit_ns = conf->limit_ns ? conf->limit_ns : 20 * BASE_S_NS;
+	t->conf.turn_ns = conf->turn_ns ? conf->turn_ns : usual_turn_ns(t->conf.limit_ns);
 	t->conf.gain_ppm = conf->gain_ppm ? conf->gain_ppm : 10000;
-	if (t->conf.turn_ns > BASE_S_NS || t->conf.limit_ns / t->conf.turn_ns < 100 ||
+	if (t->conf.turn_ns > BASE_S_NS || t->conf.limit_ns / t->conf.turn_ns < TURNS_LEAST ||
 	    t->conf.limit_ns > 3600 * BASE_S_NS || t->conf.gain_ppm > 1000000)
 		return false;
 	/* Whatever the caller's clock does. */

@@ -38,7 +38,7 @@ says() { grep -qE -- "$1" "$log" || echo "no '$1' in: $(tail -5 "$log")"; }
 tuned measured 2 --seconds 5
 # "name  from -> to  +percent", or "name  from stays": nothing else is a result.
 why=$(says 'two nodes, round trip')
-for n in eager-net run ack; do
+for n in eager-net run ack stream; do
 	why+=$(says "^  $n +[0-9]+ (stays|-> [0-9]+ +\+[0-9.]+ %)")
 done
 verdict "says of each number what it changed" "$why$(says "kept in $STORE")"
@@ -60,7 +60,7 @@ for n in bcast-piece alltoall-piece; do
 	why+=$(says "^  $n +[0-9]+ (stays|-> [0-9]+ +\+[0-9.]+ %)")
 done
 row=$(grep 'mode=mpi' "$STORE")
-grep -q 'eager-net=57344 bcast-piece=[0-9]* alltoall-piece=[0-9]*' <<<"${row/ ack=16/}" ||
+grep -q 'eager-net=57344 stream=[0-9]* bcast-piece=[0-9]* alltoall-piece=[0-9]*' <<<"${row/ ack=16/}" ||
 	why+=" the row: $row"
 verdict "four ranks measure the pieces of long collectives" "$why$(says 'two ranks on each of two nodes')"
 
@@ -93,6 +93,6 @@ agreed "no store of rank 0: nothing is cut" 0 0
 
 for n in a0 a1; do "$TB_DIR/in" $n ip link set eth0 mtu 1400; done
 tuned other 2 --show
-verdict "in another network they are not" "$(says 'LIBMPI_EAGER=65536 LIBMPI_RUN=30 LIBMPI_ACK=32'
+verdict "in another network they are not" "$(says 'LIBMPI_EAGER=65536 LIBMPI_RUN=30 LIBMPI_ACK=32 LIBMPI_STREAM=131072'
 	says "another machine's, or before something changed")"
 exit $rc

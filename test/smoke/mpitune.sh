@@ -34,7 +34,7 @@ for knob in eager-wide share piece; do why+=$(in_out "$knob"); done
 verdict "a node is measured and kept" "$why"
 
 LIBMPI_TRANSPORT=udp run "$B/bin/mpitune" --seconds 5
-why=$(in_out eager-net; in_out " run "; in_out " ack "; in_out kept)
+why=$(in_out eager-net; in_out " run "; in_out " ack "; in_out " stream "; in_out kept)
 [ "$(grep -c '^entry' "$STORE")" = 3 ] || why+=" $(grep -c '^entry' "$STORE") rows"
 verdict "a network is measured and kept, for libsuci too" "$why"
 

@@ -402,6 +402,11 @@ configurations(void **state)
 	path_conf(&good);
 	assert_true(tuner_start(&t, &good, 0));
 	assert_true(tuner_ask(&t, v, &ns) && ns == 15 * BASE_MS_NS);
+	/* Little time has shorter turns. */
+	c = good;
+	c.limit_ns = 1250 * BASE_MS_NS;
+	assert_true(tuner_start(&t, &c, 0));
+	assert_true(tuner_ask(&t, v, &ns) && ns == 12500 * BASE_US_NS);
 #define REFUSED(change)                               \
 	do {                                          \
 		c = good;                             \
@@ -414,7 +419,8 @@ configurations(void **state)
 	REFUSED(c.dim[3].n = TUNE_STEPS + 1);
 	REFUSED(c.dim[0].start = c.dim[0].n);
 	REFUSED(c.dim[0].value[3] = c.dim[0].value[2]);
-	REFUSED(c.limit_ns = 99 * 15 * BASE_MS_NS);
+	REFUSED(c.limit_ns = 99 * 5 * BASE_MS_NS);
+	REFUSED((c.limit_ns = 99 * 15 * BASE_MS_NS, c.turn_ns = 15 * BASE_MS_NS));
 	REFUSED(c.turn_ns = 2 * BASE_S_NS);
 	REFUSED(c.gain_ppm = 1000001);
 	/* Nothing to choose from. */

@@ -54,7 +54,7 @@ bool tune_dim_list(struct tune_dim *d, const uint64_t *value, uint32_t n, uint64
 struct tuner_conf {
 	uint32_t ndims; /* 1 .. TUNE_DIMS, the most important first */
 	struct tune_dim dim[TUNE_DIMS];
-	uint64_t turn_ns;  /* 0: 15 ms */
+	uint64_t turn_ns;  /* 0: 15 ms, or as little as 5 for 100 turns in the limit */
 	uint64_t limit_ns; /* 0: 20 s; at least 100 turns */
 	uint32_t gain_ppm; /* 0: 10000, one percent */
 };
