@@ -18,7 +18,7 @@
 #define eng	     lmpi_eng
 /* Data from here on goes over TCP where datagrams carry less than a page: of the kernel's costs for
  * a datagram, which are the same for each, a page pays for one at most. */
-#define STREAM_LEAST (128u << 10)
+#define STREAM_LEAST (64u << 10)
 #define STREAM_MTU   4096u
 #define ACK_EVERY    32u /* packets; a batch and its answer take one ack, not four */
 

@@ -101,8 +101,8 @@
 	       "65536, or what mpitune found; without either up to 1 MiB to a process that is 1 "  \
 	       "ms or more away",                                                                  \
 	       "longest message that goes to another node of this cluster without asking")         \
-	NUMBER(STREAM, "LIBMPI_STREAM", "bytes", 131072, 0, LMPI_KNOB_STREAM_MOST,                 \
-	       "131072 where a datagram carries less than 4096 bytes, else never, or what "        \
+	NUMBER(STREAM, "LIBMPI_STREAM", "bytes", 65536, 0, LMPI_KNOB_STREAM_MOST,                  \
+	       "65536 where a datagram carries less than 4096 bytes, else never, or what "         \
 	       "mpitune found",                                                                    \
 	       "from this size on data of a message that was asked for goes over TCP to another "  \
 	       "node of this cluster; 0: never")                                                   \
