@@ -112,18 +112,20 @@ by_trunk 200 || fail "no traffic over the trunk"
 is afe0 failed 1 || fail "drained, and $(lights afe0 failed) failed"
 pass "dark: drained, and by packets again"
 
+# Where the second command starts late its relay finds the path closed and opens it anew: nothing
+# to drain.  Which of both that is may change from round to round.
 took=
 for _ in 1 2 3; do
+	before="$(lights afe0 drained) $(lights bfe0 drained)"
 	switch set 0:1 1:0 >"$TB_LOG/switch.log" && up || fail "not lit again: $(cat "$TB_LOG"/up-*.log)"
 	by_light 50 || fail "no traffic over light"
 	down && switch clear 0:1 1:0 >"$TB_LOG/switch.log" || fail "not drained again"
 	took+="${took:+, }$(lights afe0 opened_us) and $(lights afe0 drained_us)"
+	[ "$before" != "$(lights afe0 drained) $(lights bfe0 drained)" ] ||
+		fail "neither has drained: $before times"
 done
-# Where the second command starts late its relay finds the path closed and opens it anew: nothing
-# to drain.
-most=$(lights afe0 drained) other=$(lights bfe0 drained)
-((other <= most)) || most=$other
-[ "$most" = 4 ] || fail "drained $(lights afe0 drained) and $other times, neither is 4"
+(($(lights afe0 drained) <= 4 && $(lights bfe0 drained) <= 4)) ||
+	fail "drained $(lights afe0 drained) and $(lights bfe0 drained) times, 4 were asked for"
 is afe0 cut 0 && is bfe0 cut 0 || fail "cut: $(lights afe0 cut), $(lights bfe0 cut)"
 pass "lit and drained again, three times ($took us)"
 
