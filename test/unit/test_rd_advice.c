@@ -3,6 +3,7 @@
 #include "advice.h"
 
 #include "cmocka_all.h"
+#include "driver/idle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,10 @@ machine(void **state)
 		 2,
 		 {"governor of CPU 1 is powersave", "lcore 1 is on CPU 1 of NUMA node 0"}},
 		{"0@0,1@30", 1, {NULL}}, /* what sysfs does not know */
+		{"0@2,1@2",
+		 1,
+		 {"lcore 0, which is control, and the worker of lcore 1 are both on CPU 2"}},
+		{"(0,1)@(2,3)", 1, {NULL}},
 	};
 	static struct rd_conf c;
 	static struct rd_faults w;
@@ -121,6 +126,21 @@ machine(void **state)
 					 row[i].warning[n]);
 		assert_int_equal(w.count, n);
 	}
+}
+
+/* A worker that sleeps leaves control its time. */
+static void
+asleep(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults w;
+	(void)state;
+	read_good(&c);
+	strlcpy(c.eal.lcores, "0@2,1@2", sizeof c.eal.lcores);
+	c.idle = RD_IDLE_SLEEP;
+	memset(&w, 0, sizeof w);
+	rd_check_advice(sys, &c, &w);
+	assert_int_equal(w.count, 0);
 }
 
 /* Two legs at one port are two networks if they are two VLANs. */
@@ -201,6 +221,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(machine, make_sys, remove_sys),
+		cmocka_unit_test(asleep),
 		cmocka_unit_test(one_port),
 		cmocka_unit_test(several),
 	};

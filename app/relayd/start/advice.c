@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "advice.h"
 
+#include "driver/idle.h"
+
 #include <dirent.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -32,20 +34,21 @@ read_sys(const char *sys, char line[64], const char *fmt, ...)
 	return good;
 }
 
-/* The lcores that poll: after control, the lowest, as many as workers. */
+/* An lcore in use.  Control is the lowest; the next ones, as many as workers, poll. */
 struct poller {
 	uint32_t lcore, cpu; /* NO_CPU: it may run on several */
 };
 
+/* Control's first, then the workers'; how many in all. */
 static uint32_t
-find_pollers(const struct rd_conf *conf, struct poller out[RD_WORKERS_MAX])
+find_lcores(const struct rd_conf *conf, struct poller out[RD_WORKERS_MAX + 1])
 {
 	bool lcore[CPU_SETSIZE], cpu[CPU_SETSIZE];
-	uint32_t n = 0, seen = 0;
+	uint32_t n = 0;
 	if (!rd_lcores_parse(conf->eal.lcores, lcore, cpu, CPU_SETSIZE))
 		return 0;
-	for (uint32_t i = 0; i < CPU_SETSIZE && n < conf->workers; i++) {
-		if (!lcore[i] || seen++ == 0)
+	for (uint32_t i = 0; i < CPU_SETSIZE && n < conf->workers + 1; i++) {
+		if (!lcore[i])
 			continue;
 		uint32_t cpus = rd_lcore_cpus(conf->eal.lcores, i, cpu, CPU_SETSIZE), at = 0;
 		while (cpus == 1 && !cpu[at])
@@ -82,6 +85,20 @@ look_at_sharing(const char *sys, const struct poller *p, uint32_t n, struct rd_f
 				     p[i].lcore, p[k].lcore, p[i].cpu, p[k].cpu);
 		}
 	}
+}
+
+/* Control asks for little, but what a worker that never sleeps leaves is late. */
+static void
+look_at_control(const struct rd_conf *conf, const struct poller *control, const struct poller *p,
+		uint32_t n, struct rd_faults *warnings)
+{
+	for (uint32_t i = 0; i < n && conf->idle != RD_IDLE_SLEEP && control->cpu != NO_CPU; i++)
+		if (p[i].cpu == control->cpu)
+			WARN(warnings, "/eal/lcores",
+			     "lcore %u, which is control, and the worker of lcore %u are both on "
+			     "CPU %u: new jobs, keepalives of relays and relayctl wait for the "
+			     "worker; give it another CPU, or set idle to sleep",
+			     control->lcore, p[i].lcore, control->cpu);
 }
 
 static void
@@ -165,8 +182,11 @@ look_at_one_port(const struct rd_conf *conf, struct rd_faults *warnings)
 void
 rd_check_advice(const char *sys, const struct rd_conf *conf, struct rd_faults *warnings)
 {
-	struct poller p[RD_WORKERS_MAX];
-	uint32_t n = find_pollers(conf, p);
+	struct poller lcores[RD_WORKERS_MAX + 1];
+	uint32_t n = find_lcores(conf, lcores);
+	const struct poller *p = lcores + 1;
+	n -= n > 0;
+	look_at_control(conf, lcores, p, n, warnings);
 	look_at_sharing(sys, p, n, warnings);
 	look_at_governors(sys, p, n, warnings);
 	look_at_nodes(sys, conf, p, n, warnings);

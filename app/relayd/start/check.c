@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 #include "channel_keys.h"
+#include "check_pci.h"
 
 #include "driver/aead.h"
 #include "driver/eal.h"
@@ -186,27 +187,17 @@ check_device_mtu(const struct rd_conf_port *port, const char *sys, const char *a
 static void
 check_named_device(const struct rd_conf_port *port, const char *at, struct rd_faults *faults)
 {
-	char ptr[64], path[128], link[256];
+	char ptr[64], path[128];
 	snprintf(ptr, sizeof ptr, "%s/device", at);
 	if (!rd_dev_is_pci(port->device))
 		return; /* a vdev string: only its driver can judge it */
-	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%.12s",
-		 strlen(port->device) < 10 ? "0000:" : "", port->device);
-	if (access(path, F_OK)) {
+	if (!rd_pci_path("/sys", port->device, path, sizeof path)) {
 		LACK(faults, ptr, "no PCI device %s; `dpdk-devbind.py -s` shows those there are",
 		     port->device);
 		return;
 	}
 	check_device_mtu(port, path, at, faults);
-	strlcat(path, "/driver", sizeof path);
-	ssize_t n = readlink(path, link, sizeof link - 1);
-	link[n > 0 ? n : 0] = '\0';
-	/* mlx5 and mlx4 work through the kernel's own driver. */
-	if (!strstr(link, "vfio-pci") && !strstr(link, "uio") && !strstr(link, "mlx"))
-		LACK(faults, ptr,
-		     "%s is not bound to vfio-pci; fix: dpdk-devbind.py -b "
-		     "vfio-pci %s",
-		     port->device, port->device);
+	rd_check_pci("/sys", port->device, ptr, faults);
 }
 
 static void
