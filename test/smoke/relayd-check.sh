@@ -31,7 +31,7 @@ says()
 check check-good "the good file is refused" \
 	ip netns exec "$RELAY" "$B/bin/relayd" --check "$TMP/conf.json"
 "$B/bin/relayd" --check /nonexistent.json 2>"$TMP/out"
-check check-no-file "$(cat "$TMP/out")" grep -q 'cannot open /nonexistent.json: No such file' "$TMP/out"
+check check-no-file "$(cat "$TMP/out")" grep -qx '/nonexistent.json: cannot be opened: No such file or directory' "$TMP/out"
 
 says check-syntax 'edit.json:3: not JSON' -e '3s/,$//' -e '2s/{/{ "x" 1,/' -e '2s/^/\n/'
 says check-unknown-key 'edit.json:[0-9]*: /idel: unknown key' -e 's/"idle"/"idel"/'
@@ -62,6 +62,11 @@ check check-all-at-once "not all of 4 faults are said: $(cat "$TMP/out")" \
 	[ "$(grep -c 'many.json:[0-9]*: /' "$TMP/out")" -eq 4 ]
 
 says check-interface 'no interface nope0 in this network namespace' -e 's/priv0/nope0/'
+ip netns exec "$RELAY" "$B/bin/relayd" --check --json "$TMP/edit.json" >"$TMP/out"
+check check-json "a fault of the machine has a line, or there is none: $(cat "$TMP/out")" python3 -c '
+import json, sys
+f = json.load(open(sys.argv[1]))["files"][0]["faults"]
+sys.exit(not any("no interface nope0" in x["text"] for x in f) or any("line" in x for x in f))' "$TMP/out"
 ip -n "$RELAY" link set priv0 mtu 1500
 says check-mtu 'fix: ip link set priv0 mtu 9000'
 ip -n "$RELAY" link set priv0 mtu 9000
@@ -86,6 +91,9 @@ says check-neighbours-mac '/neighbours/mac: 192.0.2.7 is in the subnet of neithe
 says check-lcores '/eal/lcores: CPU 1000 does not exist' -e 's/0@0,1@1/0@0,1@1000/'
 says check-lcores-syntax 'edit.json:[0-9]*: /eal/lcores: .* is not EAL --lcores syntax' -e 's/0@0,1@1/0@0,(1@1/'
 says check-one-lcore 'edit.json:[0-9]*: /eal/lcores: names 1 lcore, 2 are needed' -e 's/0@0,1@1/0@0/'
+ip netns exec "$RELAY" "$B/bin/relayd" --check \
+	<(sed -e 's/0@0,1@1/0@0,1@0/' -e 's/"idle": "sleep"/"idle": "pause"/' "$TMP/conf.json") >"$TMP/out" 2>&1
+check check-control-cpu "$(cat "$TMP/out")" grep -q 'warning: /eal/lcores: lcore 0, which is control' "$TMP/out"
 says check-server-name 'machine: /impi/server: no-such.invalid: .*; fix: correct the name' \
 	-e 's/"server": "[^"]*"/"server": "no-such.invalid:7810"/'
 says check-memory '/eal/memory_mb: 32 MiB are given' -e 's/"memory_mb": [0-9]*/"memory_mb": 32/'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Configurations whose legs are in VLANs, and at one port or two. */
+/* Configurations whose legs are in VLANs, at one port or two, or not there. */
 #include "cmocka_all.h"
 
 #include "rd/conf.h"
@@ -91,12 +91,55 @@ refused(void **state)
 	}
 }
 
+/* What is not in a group that is none is not missing, too. */
+static void
+a_wrong_group_is_one_fault(void **state)
+{
+	static const char cluster[] =
+		"\"cluster\": { \"name\": \"a\", \"relays\": [ "
+		"{ \"private\": \"10.0.0.1\", \"global\": \"198.51.100.1\" } ] }";
+	static const char ports[] =
+		"\"ports\": { \"private\": { \"interface\": \"e0\", \"address\": \"10.0.0.1\", "
+		"\"prefix_len\": 24 }, \"global\": { \"interface\": \"e1\", \"address\": "
+		"\"198.51.100.1\", \"prefix_len\": 24 } }";
+	static const struct {
+		const char *cluster, *ports, *pointer; /* NULL: as above */
+	} row[] = {
+		{NULL, NULL, NULL},
+		{NULL, "\"ports\": []", "/ports"},
+		{NULL,
+		 "\"ports\": { \"private\": 3, \"global\": { \"interface\": \"e1\", \"address\": "
+		 "\"198.51.100.1\", \"prefix_len\": 24 } }",
+		 "/ports/private"},
+		{"\"cluster\": \"a\"", NULL, "/cluster"},
+	};
+	static struct rd_conf c;
+	static struct rd_faults f;
+	char text[1024];
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		memset(&f, 0, sizeof f);
+		snprintf(text, sizeof text,
+			 "{ %s, %s, \"impi\": { \"server\": \"203.0.113.5:7810\" }, "
+			 "\"sealing\": { \"key_file\": \"/k\" } }",
+			 row[i].cluster ? row[i].cluster : cluster,
+			 row[i].ports ? row[i].ports : ports);
+		assert_int_equal(rd_conf_parse(text, strlen(text), &c, &f), !row[i].pointer);
+		for (uint32_t k = 0; k < f.count; k++)
+			print_message("  %s: %s\n", f.fault[k].pointer, f.fault[k].text);
+		assert_int_equal(f.count, row[i].pointer ? 1 : 0);
+		if (row[i].pointer)
+			assert_string_equal(f.fault[0].pointer, row[i].pointer);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_port_or_two),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(a_wrong_group_is_one_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

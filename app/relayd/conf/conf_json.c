@@ -24,6 +24,7 @@ struct parse {
 	struct rd_conf *conf;
 	struct rd_faults *faults;
 	bool seen[RD_KEYS_MAX];
+	bool wrong_group; /* what it should hold is not known */
 };
 
 void
@@ -443,6 +444,18 @@ unknown_key(struct parse *p, const char *pointer, const char *dotted)
 		FAULT(p, pointer, "unknown key; relayd --print-defaults shows all keys");
 }
 
+/* One fault: not one more for each key that is not in it, nor for rules between those. */
+static void
+wrong_group(struct parse *p, const char *pointer, const char *dotted, const json_t *v)
+{
+	size_t n = strlen(dotted);
+	FAULT(p, pointer, "must be an object, is %s", type_name(v));
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+		if (strncmp(rd_conf_keys[i].path, dotted, n) == 0 && rd_conf_keys[i].path[n] == '.')
+			p->seen[i] = true;
+	p->wrong_group = true;
+}
+
 static void
 walk(struct parse *p, const json_t *object, const char *dotted, const char *pointer)
 {
@@ -477,7 +490,7 @@ walk(struct parse *p, const json_t *object, const char *dotted, const char *poin
 		if (!group)
 			unknown_key(p, sub_pointer, sub_dotted);
 		else if (!json_is_object(v))
-			FAULT(p, sub_pointer, "must be an object, is %s", type_name(v));
+			wrong_group(p, sub_pointer, sub_dotted, v);
 		else
 			walk(p, v, sub_dotted, sub_pointer);
 	}
@@ -534,7 +547,8 @@ rd_conf_parse(const char *text, size_t len, struct rd_conf *conf, struct rd_faul
 		for (uint32_t i = 0; i < rd_conf_keys_count && i < RD_KEYS_MAX; i++)
 			if (rd_conf_keys[i].required && !p.seen[i])
 				missing_key(&p, &rd_conf_keys[i]);
-		rd_conf_cross_check(conf, text, len, faults);
+		if (!p.wrong_group)
+			rd_conf_cross_check(conf, text, len, faults);
 	} else {
 		FAULT(&p, "", "must be an object, is %s", type_name(root));
 	}
@@ -547,7 +561,7 @@ rd_conf_load(const char *path, struct rd_conf *conf, struct rd_faults *faults)
 {
 	FILE *f = fopen(path, "re");
 	if (!f) {
-		rd_fault_add(faults, "", 0, "cannot open %s: %s", path, strerror(errno));
+		rd_fault_add(faults, "", 0, "cannot be opened: %s", strerror(errno));
 		return false;
 	}
 	char *text = malloc(CONF_BYTES_MAX);
@@ -559,9 +573,9 @@ rd_conf_load(const char *path, struct rd_conf *conf, struct rd_faults *faults)
 	size_t len = fread(text, 1, CONF_BYTES_MAX, f);
 	bool good = !ferror(f);
 	if (!good)
-		rd_fault_add(faults, "", 0, "cannot read %s: %s", path, strerror(errno));
+		rd_fault_add(faults, "", 0, "cannot be read: %s", strerror(errno));
 	else if (len == CONF_BYTES_MAX)
-		rd_fault_add(faults, "", 0, "%s is larger than %u bytes", path, CONF_BYTES_MAX);
+		rd_fault_add(faults, "", 0, "is larger than %u bytes", CONF_BYTES_MAX);
 	good = good && len < CONF_BYTES_MAX && rd_conf_parse(text, len, conf, faults);
 	free(text);
 	fclose(f);

@@ -256,7 +256,10 @@ log_faults(const struct rd_reload *r)
 	uint32_t n = r->faults.count < RD_FAULTS_MAX ? r->faults.count : RD_FAULTS_MAX;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rd_fault *f = &r->faults.fault[i];
-		rd_log(RD_LOG_ERROR, "reload: %s:%u: %s%s%s", r->path, f->line, f->pointer,
+		char line[16] = "";
+		if (f->line)
+			snprintf(line, sizeof line, ":%u", f->line);
+		rd_log(RD_LOG_ERROR, "reload: %s%s: %s%s%s", r->path, line, f->pointer,
 		       *f->pointer ? ": " : "", f->text);
 	}
 	rd_log(RD_LOG_ERROR, "reload: %s has %u fault%s; nothing was changed", r->path,

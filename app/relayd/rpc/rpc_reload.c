@@ -9,10 +9,13 @@ fault_rows(const struct rd_faults *f)
 {
 	json_t *rows = json_array();
 	uint32_t n = f->count < RD_FAULTS_MAX ? f->count : RD_FAULTS_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		json_array_append_new(
-			rows, json_pack("{s:s, s:i, s:s}", "pointer", f->fault[i].pointer, "line",
-					(int)f->fault[i].line, "text", f->fault[i].text));
+	for (uint32_t i = 0; i < n; i++) {
+		json_t *row = json_pack("{s:s, s:s}", "pointer", f->fault[i].pointer, "text",
+					f->fault[i].text);
+		if (f->fault[i].line)
+			json_object_set_new(row, "line", json_integer(f->fault[i].line));
+		json_array_append_new(rows, row);
+	}
 	return rows;
 }
 

@@ -47,7 +47,9 @@ put_json_faults(const struct rd_faults *f, const char *level, bool *first)
 	for (uint32_t i = 0; i < kept_faults(f); i++) {
 		printf("%s\n\t\t{ \"level\": \"%s\", \"pointer\": ", *first ? "" : ",", level);
 		put_json_string(f->fault[i].pointer);
-		printf(", \"line\": %u, \"text\": ", f->fault[i].line);
+		if (f->fault[i].line)
+			printf(", \"line\": %u", f->fault[i].line);
+		fputs(", \"text\": ", stdout);
 		put_json_string(f->fault[i].text);
 		fputs(" }", stdout);
 		*first = false;

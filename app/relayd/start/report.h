@@ -3,6 +3,8 @@
  *
  *     { "good": true, "files": [ { "file": "a0.json", "good": true, "faults": [
  *       { "level": "fault" or "warning", "pointer": "/workers", "line": 7, "text": ".." } ] } ] }
+ *
+ * What is of no line, as what the machine lacks, has no "line".
  */
 #ifndef RD_REPORT_H
 #define RD_REPORT_H
