@@ -6,6 +6,7 @@
 #include "driver.h"
 
 #include "base/clock.h"
+#include "ocsproto/ocsproto.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -131,6 +132,11 @@ test_bad_configurations(void **state)
 		assert_null(ocs_driver_open(&cases[i], why));
 		printf("  %s\n", why);
 		assert_true(why[0]);
+		if (i == 0) /* what there is instead, to the last */
+			assert_non_null(strstr(why, "no protocol \"snmp\"; there are netconf, "));
+		if (i == 0)
+			for (enum ocsproto_kind k = 0; k < OCSPROTO_KINDS; k++)
+				assert_non_null(strstr(why, ocsproto_name(k)));
 	}
 }
 
