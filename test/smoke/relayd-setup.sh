@@ -47,6 +47,12 @@ for p in driverctl update-grub modprobe; do
 	printf '#!/bin/sh\necho "%s $*" >>%s/ran\n' $p "$work" >"$work/bin/$p"
 	chmod +x "$work/bin/$p"
 done
+# As the real one ends where the kernel's driver does not take the device.
+cat >>"$work/bin/driverctl" <<END
+[ "\$1" != set-override ] || [ -n "\$(ls '$m/sys/kernel/iommu_groups')" ] && exit
+echo "driverctl: failed to bind device \$2 to driver \$3" >&2
+exit 1
+END
 conf()
 {
 	cat >"$work/conf.json" <<END
@@ -77,7 +83,7 @@ conf 0000:03:00.2 '"interface": "eth3"'
 sum >"$work/before"
 setup "$work/conf.json"
 wants "says what is missing" 1 'vm.nr_hugepages = 512' 'kernel.numa_balancing = 0' \
-	'driverctl set-override 0000:03:00.2 vfio-pci' 'modprobe vfio-pci' \
+	'driverctl --noprobe set-override 0000:03:00.2 vfio-pci' 'modprobe vfio-pci' \
 	'intel_iommu=on iommu=pt isolcpus=2,3 nohz_full=2,3 rcu_nocbs=2,3' \
 	'echo performance > /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor' '^fix: .*--apply'
 sum >"$work/after"
@@ -89,7 +95,7 @@ wants "leaves CPUs alone" 1 'missing: kernel: intel_iommu=on iommu=pt$'
 setup --apply "$work/conf.json"
 wants "does it" 0 'done: memory' 'done: vfio: 0000:03:00.2' 'done: CPUs' '^reboot'
 why=
-for l in 'modprobe vfio-pci' 'driverctl set-override 0000:03:00.2 vfio-pci' 'update-grub '; do
+for l in 'modprobe vfio-pci' 'driverctl --noprobe set-override 0000:03:00.2 vfio-pci' 'update-grub '; do
 	grep -qx -- "$l" "$work/ran" || why+="$l was not run; "
 done
 [ "$(cat "$m/proc/sys/vm/nr_hugepages")" = 512 ] || why+="no hugepages; "
@@ -105,8 +111,38 @@ ln -sfn ../../drivers/vfio-pci "$m/sys/bus/pci/devices/0000:03:00.2/driver"
 setup "$work/conf.json"
 wants "then nothing is missing" 0 '^nothing is missing$'
 
+# Other CPUs: the file of the kernel's words keeps those of the IOMMU, and a port is bound at once.
+grub=$m/etc/default/grub.d/60-relayd.cfg
+ln -sfn ../../drivers/ice "$m/sys/bus/pci/devices/0000:03:00.2/driver"
+conf 0000:03:00.2 '"interface": "eth3"' '0@0,1@1,2@2'
+setup "$work/conf.json"
+wants "other CPUs" 1 'kernel: intel_iommu=on iommu=pt isolcpus=1,2 nohz_full=1,2 rcu_nocbs=1,2$' \
+	'driverctl set-override 0000:03:00.2 vfio-pci'
+cp "$grub" "$work/grub"
+setup --apply --no-cpus "$work/conf.json"
+verdict "whoever leaves CPUs alone keeps their words" "$(diff "$work/grub" "$grub")"
+conf 0000:03:00.2 '"interface": "eth3"'
+
+# The kernel was asked, and the firmware has it off; then by a mode that needs none.
 rmdir "$m/sys/kernel/iommu_groups/1"
+setup --apply "$work/conf.json"
+wants "the firmware's part is said" 1 'missing: IOMMU: .*firmware' 'done: vfio'
+mkdir -p "$m/sys/module/vfio/parameters"
+echo Y >"$m/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+setup "$work/conf.json"
+wants "a mode without IOMMU" 1 '    driverctl set-override 0000:03:00.2 vfio-pci'
+verdict "asks for none" "$(grep IOMMU "$work/out")"
+rm -r "$m/sys/module"
+rm "$grub"
 echo "root=/dev/sda1 quiet" >"$m/proc/cmdline"
+printf 'vendor_id\t: AuthenticAMD\n' >"$m/proc/cpuinfo"
+setup "$work/conf.json"
+wants "AMD's needs one word" 1 'kernel: iommu=pt isolcpus'
+rm "$m/proc/cpuinfo"
+cp "$work/grub" "$grub"
+"$B/bin/relayd-setup" --help 2>"$work/out" | true
+verdict "its help ends with its reader" "$(cat "$work/out")"
+
 setup --undo
 wants "takes it back" 0 'undone: /etc/sysctl.d/60-relayd.conf' 'undone: driverctl unset-override 0000:03:00.2'
 sum >"$work/after"
