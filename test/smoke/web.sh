@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-RELAYS=1 NODES=1
+RELAYS=2 RELAYS_B=1 NODES=1
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
 . test/smoke/_tell.sh
@@ -26,7 +26,7 @@ testbed_up || fail "testbed: not built"
 trap on_exit EXIT
 testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
 testbed_server "$B" || fail "impi-server: does not start"
-testbed_relayd "$B" afe0 bfe0 || fail "relayd: does not start"
+testbed_relayd "$B" afe0 afe1 bfe0 || fail "relayd: does not start"
 A=$TB_ID-afe0 O=$TB_ID-bfe0
 WEB=127.0.0.1:17814
 start_web() { testbed_spawn a0 web "$B/bin/relayd-web" -l "$WEB" -s "$A" -s "$O" -H relays.example; }
@@ -45,6 +45,8 @@ grep -qi '^content-type: application/openmetrics-text; version=1.0.0' "$DIR/head
 "$B/bin/relayctl" -s "$A" --json status >"$DIR/status"
 WHY+=$(python3 test/smoke/_web.py "$DIR/metrics" "$DIR/drops" "$DIR/status" 2>&1)
 verdict "each drop reason and each figure of status is exported" "$WHY"
+verdict "what the alert rules and the board ask for is exported, with the labels they name" \
+	"$(python3 test/smoke/_monitoring.py "$DIR/metrics" conf/monitoring/relayd-alerts.yml conf/monitoring/relayd-grafana.json 2>&1)"
 
 # By the processors' time, which a loaded machine does not stretch: relayd-web, and the control
 # threads of both relays.  Workers poll in any case.
@@ -65,7 +67,7 @@ verdict "a scrape takes at most 20 ms" "$( ((ms <= 20)) || echo "it takes $ms ms
 
 WHY=
 if command -v promtool >/dev/null; then
-	said=$(promtool check rules conf/monitoring/relayd-alerts.yml 2>&1) || WHY+=$said
+	said=$(promtool test rules test/smoke/alerts.yml 2>&1) || WHY+=$said
 	cat >"$DIR/prometheus.yml" <<-EOF
 		scrape_configs: [{job_name: relayd, scrape_interval: 1s, static_configs: [{targets: ["$WEB"]}]}]
 	EOF
