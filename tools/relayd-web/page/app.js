@@ -100,7 +100,7 @@ function map(relays) {
 				x: x - 72, y: y - 20, rx: 6, width: 144, height: 40 }));
 			svg.append(node('text', { x, y: y - 3, 'text-anchor': 'middle' }, r.label));
 			svg.append(node('text', { x, y: y + 13, 'text-anchor': 'middle' },
-				r.far ? '' : r.up ? `${r.jobs} jobs` : 'does not answer'));
+				r.far ? '' : r.up ? `${r.jobs} job${r.jobs === 1 ? '' : 's'}` : 'does not answer'));
 		}
 	});
 	$('map').replaceWith(svg);
