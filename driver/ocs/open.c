@@ -1,21 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* open.c - which kind of driver a configuration asks for; see driver/ocs.h. */
+/* open.c - which driver a configuration asks for; see driver/ocs.h. */
 #include "driver.h"
 
-#include "base/clock.h"
+#include "ocsproto/ocsproto.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define RETRY_NS     (100 * BASE_MS_NS)
-#define RETRY_MAX_NS (10 * BASE_S_NS)
+/* Those that need libraries of their own. */
+static const char *const plugins[] = {"netconf"};
+
+static const struct ocs_plugin streams = {.open = ocsdrv_stream_open};
+
+static void
+say_no_protocol(const char *asked, char why[OCS_DRIVER_WHY])
+{
+	int n = snprintf(why, OCS_DRIVER_WHY, "no protocol \"%.40s\"; there are %s", asked,
+			 plugins[0]);
+	for (enum ocsproto_kind k = 0; k < OCSPROTO_KINDS && n < OCS_DRIVER_WHY; k++)
+		n += snprintf(why + n, (size_t)(OCS_DRIVER_WHY - n), ", %s", ocsproto_name(k));
+}
+
+static const struct ocs_plugin *
+find_driver(const char *protocol, char why[OCS_DRIVER_WHY])
+{
+	char folder[256];
+	why[0] = 0;
+	if (ocsproto_by_name(protocol) < OCSPROTO_KINDS)
+		return &streams;
+	for (size_t i = 0; i < sizeof plugins / sizeof *plugins; i++)
+		if (strcmp(protocol, plugins[i]) == 0)
+			return ocsdrv_plugin_folder(folder, why)
+				       ? ocsdrv_plugin_load(folder, protocol, why)
+				       : NULL;
+	say_no_protocol(protocol, why);
+	return NULL;
+}
+
+bool
+ocs_driver_is_there(const char *protocol, char why[OCS_DRIVER_WHY])
+{
+	return find_driver(protocol, why) != NULL;
+}
 
 struct ocs_driver *
 ocs_driver_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
-	why[0] = 0;
-	return strcmp(cfg->protocol, "netconf") == 0 ? ocsdrv_netconf_open(cfg, why)
-						     : ocsdrv_stream_open(cfg, why);
+	const struct ocs_plugin *p = find_driver(cfg->protocol, why);
+	return p ? p->open(cfg, why) : NULL;
 }
 
 void
@@ -85,22 +117,4 @@ ocsdrv_address_split(const char *address, uint16_t default_port, char host[256],
 	else
 		snprintf(port, 8, "%u", default_port);
 	return strspn(port, "0123456789") == strlen(port);
-}
-
-void
-ocsdrv_pause_init(struct ocsdrv_pause *p, const struct ocs_driver_config *cfg)
-{
-	p->first_ns = cfg->retry_ns ? cfg->retry_ns : RETRY_NS;
-	p->max_ns = cfg->retry_max_ns ? cfg->retry_max_ns : RETRY_MAX_NS;
-	p->now_ns = 0;
-	p->seed = (uintptr_t)p;
-}
-
-uint64_t
-ocsdrv_pause_next_ns(struct ocsdrv_pause *p)
-{
-	uint64_t twice = base_add_ns(p->now_ns, p->now_ns);
-	p->now_ns = twice < p->first_ns ? p->first_ns : base_min_ns(twice, p->max_ns);
-	p->seed = p->seed * 6364136223846793005u + 1442695040888963407u;
-	return p->now_ns - (p->seed >> 33) % (p->now_ns / 4 + 1);
 }

@@ -317,14 +317,6 @@ listen_at_stream(struct stream *s, const char *address, char why[OCS_DRIVER_WHY]
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &ev) == 0;
 }
 
-static void
-say_no_protocol(const char *asked, char why[OCS_DRIVER_WHY])
-{
-	int n = snprintf(why, OCS_DRIVER_WHY, "no protocol \"%.40s\"; there are netconf", asked);
-	for (enum ocsproto_kind k = 0; k < OCSPROTO_KINDS && n < OCS_DRIVER_WHY; k++)
-		n += snprintf(why + n, (size_t)(OCS_DRIVER_WHY - n), ", %s", ocsproto_name(k));
-}
-
 static bool
 make_session(struct stream *s, const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
@@ -340,11 +332,9 @@ make_session(struct stream *s, const struct ocs_driver_config *cfg, char why[OCS
 		.answer_ns = cfg->answer_ns,
 		.keepalive_ns = cfg->keepalive_ns,
 	};
-	size_t bytes = c.kind < OCSPROTO_KINDS ? ocsproto_footprint(&c) : 0;
+	size_t bytes = ocsproto_footprint(&c);
 	void *mem = bytes ? malloc(bytes) : NULL;
-	if (c.kind >= OCSPROTO_KINDS)
-		say_no_protocol(cfg->protocol, why);
-	else if (!bytes)
+	if (!bytes)
 		snprintf(why, OCS_DRIVER_WHY, "ports or batch out of range, or names missing");
 	else if (!mem)
 		snprintf(why, OCS_DRIVER_WHY, "no memory");

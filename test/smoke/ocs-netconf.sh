@@ -78,9 +78,12 @@ grep -q 'gone 1:2' "$OCS_DIR/keep" || fail "the loss was not told: $(cat "$OCS_D
 pass "a change by somebody else is noticed and made good"
 
 # Killed in mid-batch; the new one has forgotten everything.
+edits() { grep -c ^edit-transaction "$OCS_DIR/netconfd.log"; }
+before=$(edits)
 ctl -o 0-7 -t 4 -s 3 churn >"$OCS_DIR/churn" &
 churn=$!
-sleep 1.2
+ten_more() { [ "$(edits)" -ge $((before + 10)) ]; }
+wait_for 10 ten_more || fail "churn changes nothing"
 stop
 restart running
 wait $churn || fail "churn over a restart: $(cat "$OCS_DIR/churn")"

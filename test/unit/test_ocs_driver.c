@@ -125,7 +125,6 @@ test_bad_configurations(void **state)
 		 .address = "listen:192.0.2.1:6653",
 		 .ports = 4,
 		 .batch = 4},
-		{.protocol = "netconf", .address = "127.0.0.1", .ports = 4, .batch = 4},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char why[OCS_DRIVER_WHY] = "";
@@ -138,6 +137,22 @@ test_bad_configurations(void **state)
 			for (enum ocsproto_kind k = 0; k < OCSPROTO_KINDS; k++)
 				assert_non_null(strstr(why, ocsproto_name(k)));
 	}
+}
+
+/* Linked here, as programs load it. */
+static void
+test_netconf_table(void **state)
+{
+	(void)state;
+	const struct ocs_driver_config cfg = {
+		.protocol = "netconf", .address = "127.0.0.1", .ports = 4, .batch = 4};
+	static const uint32_t sizes[] = OCS_PLUGIN_SIZES;
+	char why[OCS_DRIVER_WHY] = "";
+	assert_int_equal(ocs_plugin.version, OCS_PLUGIN_VERSION);
+	assert_memory_equal(ocs_plugin.sizes, sizes, sizeof sizes);
+	assert_string_equal(ocs_plugin.protocol, "netconf");
+	assert_null(ocs_plugin.open(&cfg, why));
+	assert_non_null(strstr(why, "exec:COMMAND"));
 }
 
 /* A switch that calls while there are no descriptors has its session later; the driver does not
@@ -184,11 +199,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_pauses),
-		cmocka_unit_test(test_bad_configurations),
-		cmocka_unit_test(test_pause_of_listener),
+		cmocka_unit_test(test_addresses),     cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_pauses),	      cmocka_unit_test(test_bad_configurations),
+		cmocka_unit_test(test_netconf_table), cmocka_unit_test(test_pause_of_listener),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,9 @@ struct rd_light_env {
 	const struct seal_link_conf *keys; /* of both ends; nkeys 0: nothing is sealed */
 };
 
+/* False: the driver of the switch that conf names is not installed; err says what brings it. */
+bool rd_light_has_driver(const struct rd_conf *conf, char *err, size_t err_max);
+
 /* *out is NULL if no controller is configured; every call accepts that.  0, or -1 and err. */
 int rd_light_new(struct rd_light **out, const struct rd_light_env *env, char *err, size_t err_max);
 /* Accepts NULL. */

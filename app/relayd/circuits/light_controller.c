@@ -290,6 +290,17 @@ protocol_name(uint32_t protocol)
 	return names[protocol];
 }
 
+bool
+rd_light_has_driver(const struct rd_conf *conf, char *err, size_t err_max)
+{
+	char why[OCS_DRIVER_WHY];
+	if (conf->optical.sw.protocol == RD_SWITCH_NONE ||
+	    ocs_driver_is_there(protocol_name(conf->optical.sw.protocol), why))
+		return true;
+	snprintf(err, err_max, "%s", why);
+	return false;
+}
+
 static const char *
 or_none(const char *text)
 {

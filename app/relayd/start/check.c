@@ -2,6 +2,7 @@
 #include "check.h"
 #include "channel_keys.h"
 #include "check_pci.h"
+#include "light.h"
 
 #include "driver/aead.h"
 #include "driver/eal.h"
@@ -385,6 +386,14 @@ check_user(const struct rd_conf *conf, struct rd_faults *faults)
 }
 
 static void
+check_switch_driver(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	char err[224];
+	if (!rd_light_has_driver(conf, err, sizeof err))
+		LACK(faults, "/optical/switch/protocol", "%s", err);
+}
+
+static void
 check_memory(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults)
 {
 	char err[200];
@@ -432,6 +441,7 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 		check_gateway_ports(conf, faults);
 	check_server_name(conf, faults);
 	check_key(conf, faults);
+	check_switch_driver(conf, faults);
 	check_user(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);
 	check_writable(conf->stats_file, "/stats_file", faults);

@@ -24,13 +24,16 @@
  *
  * Threads  one owner.  NETCONF has a thread of its own, which never calls back: its
  *          events wait until they are fetched.
- * Blocks   ocs_driver_open() for names to be looked up; nothing else. */
+ * Blocks   ocs_driver_open() for names to be looked up and a shared object to be loaded;
+ *          nothing else. */
 #ifndef DRIVER_OCS_H
 #define DRIVER_OCS_H
 
 #include "ocs/switch.h"
 
-#define OCS_DRIVER_WHY 160
+#include <stdbool.h>
+
+#define OCS_DRIVER_WHY 224
 
 struct ocs_driver_config {
 	const char *protocol;	  /* ocsproto_name(), or "netconf" */
@@ -54,8 +57,12 @@ struct ocs_driver; /* opaque */
 char **ocs_names_read(const char *path, uint32_t *n, char why[OCS_DRIVER_WHY]);
 void ocs_names_free(char **names);
 
-/* NULL: why says what is wrong with the configuration.  That a switch does not answer
- * is no error: it is tried again. */
+/* Is there a driver of this protocol?  One that is a shared object (driver/ocs_plugin.h: NETCONF)
+ * is loaded for it.  False: why says what is missing, where, and what brings it. */
+bool ocs_driver_is_there(const char *protocol, char why[OCS_DRIVER_WHY]);
+
+/* NULL: why says what is wrong with the configuration, or what is missing.  That a switch does not
+ * answer is no error: it is tried again. */
 struct ocs_driver *ocs_driver_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
 void ocs_driver_close(struct ocs_driver *d);
 struct ocs_switch *ocs_driver_switch(struct ocs_driver *d);

@@ -13,7 +13,7 @@
  * A driver is sans-I/O where the protocol is ours to parse: bytes go in by
  * rx(), come out by tx(), time comes with every call.  One that rests on a
  * library with sockets of its own (libnetconf2) leaves rx and tx NULL, lives in
- * driver/ocs and does its work in tick(), which must not block longer than the
+ * driver/ocs/netconf and does its work in tick(), which must not block longer than the
  * caller's loop may.
  *
  * Requests  identify, apply, read_all, power, lock, confirm.  Each takes an id

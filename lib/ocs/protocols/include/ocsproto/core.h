@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ocsproto/core.h - what protocol engines share (those here, and the one for NETCONF in
- * driver/ocs): one request at a time, the circuits of it, the matrix as it was read
+ * driver/ocs/netconf): one request at a time, the circuits of it, the matrix as it was read
  * last, events, the bytes that wait to be sent.
  *
  * An engine is a table of functions.  apply() goes through stages, each of them one

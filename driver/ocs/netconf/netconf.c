@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* netconf.c - NETCONF as an engine of ocsproto/core.h.
+/* netconf.c - NETCONF as an engine of ocsproto/core.h, and the table of the shared object.
  *
  * libnetconf2 blocks, so a thread holds the session and does one job at a time; the owner's
  * thread hands jobs over and takes results in turn().  What goes between them is struct
  * job, guarded by the lock, and owned by one of the two at a time by its state. */
-#include "driver.h"
-
 #include "ncsession.h"
+
+#include "driver/ocs_plugin.h"
 #include "ocsproto/core.h"
 
 #include <dirent.h>
@@ -681,8 +681,8 @@ prepare_core(struct netconf *n, const struct ocs_driver_config *cfg, char why[OC
 	return true;
 }
 
-struct ocs_driver *
-ocsdrv_netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
+static struct ocs_driver *
+netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	struct netconf *n = calloc(1, sizeof *n);
 	if (!n) {
@@ -707,3 +707,10 @@ ocsdrv_netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY
 	netconf_close(&n->d);
 	return NULL;
 }
+
+const struct ocs_plugin ocs_plugin = {
+	.version = OCS_PLUGIN_VERSION,
+	.sizes = OCS_PLUGIN_SIZES,
+	.protocol = "netconf",
+	.open = netconf_open,
+};
