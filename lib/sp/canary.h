@@ -24,7 +24,8 @@
 	X(REASSIGNED, "roles that have a pool are given another one")        \
 	X(IMPATIENT, "a new master counts silence of before its election")   \
 	X(EAGER, "frames leave before what they promise is on the disk")     \
-	X(LOST_DEATH, "a unit reports a death once only")
+	X(LOST_DEATH, "a unit reports a death once only")                    \
+	X(INFALLIBLE, "a master never takes its own clock for the wrong one")
 
 enum sp_bug {
 	SP_BUG_NONE,

@@ -130,9 +130,11 @@ struct sp_heard {
 	bool condemned;	      /* its end is proposed: no lease any more */
 	struct sp_report ready[SP_STARTS_MAX];
 	uint32_t nready;
-	/* Rate of its clock: where a window began, and how many bad ones in a row. */
+	/* Rate of its clock: where a window began, and how many bad ones in a row, in the last of
+	 * which it was too fast. */
 	uint64_t rate_sent_ns, rate_now_ns;
 	uint32_t rate_bad;
+	bool rate_fast;
 };
 
 /* Cluster master: only what a leader needs; another begins anew. */
@@ -152,7 +154,7 @@ struct sp_master {
 	struct sp_path path[SP_PATHS_MAX];
 	uint32_t npath;
 	uint8_t stop;
-	bool full_told;
+	bool full_told, own_clock; /* own_clock: it is off, not those of the others */
 	struct sp_op *op;
 	uint32_t nop, op_max;
 	uint8_t *change; /* sp_change_bytes(op_max) */

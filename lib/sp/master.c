@@ -101,6 +101,24 @@ answer_unit(struct sp_node *n, uint32_t to, uint64_t echo_ns, uint64_t view)
 
 /* --- beats ----------------------------------------------------------------- */
 
+/* Most of at least two others are off in the direction in which h is: then it is the clock that
+ * they are measured by. */
+static bool
+is_own_clock(const struct sp_node *n, const struct sp_heard *h)
+{
+	uint32_t others = 0, alike = 0;
+
+	for (uint32_t u = 0; u < n->conf.limits.units; u++) {
+		const struct sp_heard *o = &n->master.heard[u];
+
+		if (u == n->conf.me || o->rate_now_ns == 0 || n->agreed->unit[u].down)
+			continue;
+		others++;
+		alike += o->rate_bad > 0 && o->rate_fast == h->rate_fast;
+	}
+	return others > 1 && 2 * alike > others && !SP_BUG(INFALLIBLE);
+}
+
 static void
 check_rate(struct sp_node *n, uint32_t unit, struct sp_heard *h)
 {
@@ -116,10 +134,16 @@ check_rate(struct sp_node *n, uint32_t unit, struct sp_heard *h)
 	uint64_t off = there > here ? there - here : here - there;
 	bool bad = off > here / 32 + 2 * n->conf.beat_ns;
 	h->rate_bad = bad ? h->rate_bad + 1 : 0;
+	h->rate_fast = there > here;
 	h->rate_sent_ns = h->sent_ns;
 	h->rate_now_ns = n->now_ns;
-	if (h->rate_bad < RATE_BAD_MAX || h->clock)
+	if (h->rate_bad < RATE_BAD_MAX || h->clock || n->master.own_clock)
 		return;
+	if (is_own_clock(n, h)) {
+		n->master.own_clock = true;
+		sp_tell(n, SP_EVENT_OWN_CLOCK, n->conf.me, (uint32_t)(off * 1000 / here));
+		return;
+	}
 	h->clock = true;
 	n->master.dirty = true;
 	sp_tell(n, SP_EVENT_CLOCK, unit, (uint32_t)(off * 1000 / here));
@@ -640,7 +664,7 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	uint32_t units = n->conf.limits.units;
 
 	m->leads = m->dirty = true;
-	m->waiting = m->full_told = false;
+	m->waiting = m->full_told = m->own_clock = false;
 	m->term = term;
 	m->turned_ns = m->changed_ns = n->now_ns;
 	m->retry_ns = 0;

@@ -197,6 +197,11 @@ static const struct plan {
 	P(UNFILLED, B(COMPLETE)),
 	P(REASSIGNED, B(SLOT)),
 #undef P
+	{.sp = SP_BUG_INFALLIBLE,
+	 .name = "INFALLIBLE",
+	 .run = sp_clocks_run,
+	 .scenario = "sp-clocks",
+	 .breaks = B(COMPLETE)},
 	{.sp = SP_BUG_IMPATIENT,
 	 .name = "IMPATIENT",
 	 .run = sp_masters_run,

@@ -65,6 +65,8 @@ const struct scenario scenarios[] = {
 	 sp_thousand_run, NULL},
 	{"sp-masters", "1000 processes on 64 units: masters die in a row, a minority, full disks",
 	 false, sp_masters_run, NULL},
+	{"sp-clocks", "one node's clock is too fast or too slow, perhaps the master's: it is found",
+	 false, sp_clocks_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},
@@ -245,6 +247,8 @@ fresh_seeds(const struct scenario *sc)
 		return 150;
 	if (sc->run == sp_masters_run)
 		return 1;
+	if (sc->run == sp_clocks_run)
+		return 10;
 	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||

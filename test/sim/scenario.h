@@ -151,6 +151,8 @@ void sp_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_thousand.c */
 void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
+/* sp_clocks.c */
+void sp_clocks_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_masters.c */
 void sp_masters_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spx.c */

@@ -482,6 +482,14 @@ vote_again(struct sim *s, void *who, uint64_t arg)
 }
 
 static void
+end_daemon(struct sim *s, void *who, uint64_t arg)
+{
+	(void)s;
+	if (lives_still(who, arg))
+		spw_kill(who);
+}
+
+static void
 hear_event(void *user, const struct sp_event *e)
 {
 	struct spw_daemon *d = user;
@@ -493,6 +501,11 @@ hear_event(void *user, const struct sp_event *e)
 	} else if (e->kind == SP_EVENT_DISK) {
 		sim_log(w->s, "unit %u: its disk fails", d->unit);
 		sim_at(w->s, w->s->now_ns + 50 * BASE_MS_NS, vote_again, d, life_of(d, 0));
+	} else if (e->kind == SP_EVENT_OWN_CLOCK) {
+		sim_log(w->s, "unit %u: its own clock is wrong", d->unit);
+		sim_at(w->s, w->s->now_ns + 20 * BASE_MS_NS, end_daemon, d, life_of(d, 0));
+	} else if (e->kind == SP_EVENT_CLOCK) {
+		sim_log(w->s, "unit %u: the clock of unit %u is wrong", d->unit, e->a);
 	}
 }
 

@@ -109,6 +109,14 @@ log_event(void *user, const struct sp_event *e)
 	case SP_EVENT_CLOCK:
 		spd_log("the clock of unit %s is %u thousandths off", unit_name(e->a), e->b);
 		break;
+	case SP_EVENT_OWN_CLOCK:
+		spd_log("the clock of this node is %u thousandths off, as most others show: no "
+			"lease that it gives is worth anything, so this daemon ends; fix: the "
+			"node's clock source, then start it again",
+			e->b);
+		spd_end(1, SP_WHY_CLOCK, sp_why_text(SP_WHY_CLOCK));
+		spd_proc_signal(SIGKILL); /* others wait for their ranks */
+		break;
 	case SP_EVENT_PATH:
 		spd_log("slot %u cannot reach slot %u", e->a, e->b);
 		break;

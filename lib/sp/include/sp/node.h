@@ -86,6 +86,7 @@ struct sp_node_conf {
 	X(GONE, "master: role a has no spare: the others go on without it")            \
 	X(FULL, "master: a process of unit a cannot join, the table of slots is full") \
 	X(CLOCK, "master: the clock of unit a is b thousandths off")                   \
+	X(OWN_CLOCK, "master: its own clock is b thousandths off: end this daemon")    \
 	X(PATH, "master: slot a cannot reach slot b")                                  \
 	X(DISK, "voter: the journal cannot be written; this voter does not vote")
 
