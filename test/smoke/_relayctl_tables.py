@@ -21,10 +21,10 @@ def piped(*words):
                           timeout=20).stdout.splitlines()
 
 
-def shown(columns, *words):
-    """Lines of the command on a terminal of that width."""
+def shown(columns, *words, rows=24):
+    """Lines of the command on a terminal of that width and height."""
     ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     with subprocess.Popen([RELAYCTL, "-s", RELAY, *words], stdin=subprocess.DEVNULL, stdout=its) as p:
         os.close(its)
         got = b""
@@ -96,3 +96,14 @@ short, full = piped("jobs"), piped("jobs", "--bytes")
 at = titles(short[0]).index("rx B")
 if not re.fullmatch(r"\d+\.\dk|\d+k|[\d.]+[MGT]|\d+", titles(short[1])[at]) or not titles(full[1])[at].isdigit():
     wrong("jobs: rx B", short + full)
+# What is drawn again and again is no higher and no wider than the terminal, and says what is missing.
+for rows in (8, 60):
+    pictures = "\n".join(shown(72, "top", "-n", "2", "-d", "0.2", rows=rows)).split("\x1b[H")[1:]
+    for picture in pictures:
+        lines = re.sub(r"\x1b\[[JK]", "", picture).splitlines()
+        if len(lines) >= rows or max(map(len, lines)) > 72:
+            wrong(f"top, {rows} rows: too high or too wide", lines)
+        if (rows < 10) != bool(re.match(r"\(\d+ more lines: ", lines[-1])):
+            wrong(f"top, {rows} rows: what is missing is not counted", lines)
+    if len(pictures) != 2 or "segments/s" not in pictures[1]:
+        wrong("top: not drawn twice", pictures)

@@ -2,6 +2,7 @@
 /* Commands that measure for a while: lanes, advise, top. */
 #include "commands.h"
 #include "print.h"
+#include "screen.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -289,17 +290,20 @@ print_view(json_t *v, const struct options *o)
 		{.key = NULL},
 	};
 	json_t *s = json_object_get(v, "status"), *rows = json_object_get(s, "workers");
-	char bits[PRINT_SI_MAX], segments[PRINT_SI_MAX];
-	printf("cluster %s relay %lld  up %lld s  jobs %lld  paths %lld  custody %lld  buffers "
-	       "%lld/%lld  "
-	       "%sbit/s  %s segments/s\n\n",
-	       json_string_value(json_object_get(s, "cluster")), (long long)int_of(s, "relay"),
-	       (long long)int_of(s, "uptime_ms") / 1000, (long long)int_of(s, "jobs"),
-	       (long long)int_of(s, "paths"), (long long)int_of(s, "custody"),
-	       (long long)int_of(s, "pool_in_use"), (long long)int_of(s, "pool_size"),
-	       print_si(json_real_value(json_object_get(s, "bytes_per_s")), bits, sizeof bits),
-	       print_si(json_real_value(json_object_get(s, "segments_per_s")), segments,
-			sizeof segments));
+	char bits[PRINT_SI_MAX], segments[PRINT_SI_MAX], head[320];
+	snprintf(head, sizeof head,
+		 "cluster %s relay %lld  up %lld s  jobs %lld  paths %lld  custody %lld  buffers "
+		 "%lld/%lld  "
+		 "%sbit/s  %s segments/s",
+		 json_string_value(json_object_get(s, "cluster")), (long long)int_of(s, "relay"),
+		 (long long)int_of(s, "uptime_ms") / 1000, (long long)int_of(s, "jobs"),
+		 (long long)int_of(s, "paths"), (long long)int_of(s, "custody"),
+		 (long long)int_of(s, "pool_in_use"), (long long)int_of(s, "pool_size"),
+		 print_si(json_real_value(json_object_get(s, "bytes_per_s")), bits, sizeof bits),
+		 print_si(json_real_value(json_object_get(s, "segments_per_s")), segments,
+			  sizeof segments));
+	screen_items(head, !o->wide);
+	putchar('\n');
 	print_table(rows, workers, o);
 	const struct {
 		const char *key;
@@ -338,7 +342,7 @@ cmd_top(struct ctl *c, const struct options *o)
 		look_traffic(c, &now);
 		json_t *v = view_json(&now, &before);
 		if (terminal)
-			fputs("\033[H\033[J", stdout);
+			terminal = screen_begin();
 		if (o->json) { /* one line each */
 			json_dumpf(v, stdout, JSON_COMPACT | JSON_SORT_KEYS);
 			putchar('\n');
@@ -348,6 +352,8 @@ cmd_top(struct ctl *c, const struct options *o)
 				putchar('\n');
 		}
 		json_decref(v);
+		if (terminal)
+			screen_show();
 		if (fflush(stdout))
 			break;
 		view_free(&before);
