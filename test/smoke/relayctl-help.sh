@@ -44,7 +44,8 @@ for w in $(sed -n "s/.*words='\(log_level=.*\)'/\1/p" tools/relayctl/relayctl.ba
 done
 says '--kind: "trunks" is not process, trunk, gateway, light or door' paths --kind trunks
 says 'fix: relayctl capture -w /tmp/a.pcapng' -w /tmp/a.pcapng capture -n 5
-says 'there is no command jbos; did you mean jobs' -w jbos
+says 'there is no command jbos; did you mean jobs?' -w jbos
+(($("$B/bin/relayctl" status --nonsense 2>&1 | wc -l) == 2)) || WHY+="a wrong option takes more than two lines "
 verdict "wrong words" "$WHY"
 
 # shellcheck source=tools/relayctl/relayctl.bash

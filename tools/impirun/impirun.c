@@ -417,7 +417,7 @@ be_client(int argc, char **argv, bool dry_run)
 	char path[PATH_MAX], rank_text[12];
 
 	if (argc < 2)
-		fail_impirun("-client needs a client rank and HOST:PORT\n%s", usage_text);
+		fail_impirun("-client needs a client rank and HOST:PORT; see impirun --help");
 	long long rank = strtonum(argv[0], 0, IMPI_CLIENTS_MAX - 1, &why);
 	if (why)
 		fail_impirun("client rank '%s' is %s, not 0 to %d", argv[0], why,
@@ -495,7 +495,7 @@ main(int argc, char **argv)
 			puts("impirun " BASE_VERSION);
 			return 0;
 		} else
-			fail_impirun("unexpected argument '%s'\n%s", argv[i], usage_text);
+			fail_impirun("unexpected argument '%s'; see impirun --help", argv[i]);
 	}
 	fputs(usage_text, stderr);
 	return EXIT_USAGE;

@@ -352,7 +352,7 @@ main(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		default:
-			fputs(usage, stderr);
+			fputs("mpispctl --help lists commands and options\n", stderr);
 			return CTL_USAGE;
 		}
 	}

@@ -335,7 +335,7 @@ options(struct options *o, int argc, char **argv)
 			puts("ocsctl " BASE_VERSION);
 			exit(0);
 		default:
-			fputs(usage_text, stderr);
+			fputs("ocsctl --help lists commands and options\n", stderr);
 			exit(1);
 		}
 	}

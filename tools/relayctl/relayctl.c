@@ -190,8 +190,9 @@ unknown_command(int argc, char **argv, bool wide)
 				name);
 			return;
 		}
-	fprintf(stderr, "relayctl: there is no command %s; %s%s\n", name,
-		best ? "did you mean " : "relayctl --help lists them", best ? best : "");
+	fprintf(stderr, "relayctl: there is no command %s; %s%s%s\n", name,
+		best ? "did you mean " : "relayctl --help lists them", best ? best : "",
+		best ? "?" : "");
 }
 
 /* Options whose text goes on as it is. */
@@ -214,7 +215,7 @@ take_relayctl_text(int opt, struct options *o)
 	return false;
 }
 
-/* False: print the usage. */
+/* False: it is none, and getopt has said so. */
 static bool
 take_relayctl_option(int opt, struct options *o, const char **socket)
 {
@@ -304,7 +305,7 @@ take_relayctl_options(int argc, char **argv, const char *letters, struct options
 		if (opt == 'w' && !optarg) /* of a capture it has a file */
 			opt = OPT_WIDE;
 		if (!take_relayctl_option(opt, o, socket)) {
-			usage(stderr);
+			fputs("relayctl --help lists commands and options\n", stderr);
 			return CTL_USAGE;
 		}
 		size_t at = strlen(o->seen);

@@ -434,7 +434,7 @@ main(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		default:
-			fputs(usage, stderr);
+			fputs("mpispd --help lists the options\n", stderr);
 			return EXIT_USAGE;
 		}
 	}

@@ -203,7 +203,7 @@ main(int argc, char **argv, char **envp)
 			fputs(usage, stdout);
 			return 0;
 		default:
-			fputs(usage, stderr);
+			fputs("relayd --help lists the options\n", stderr);
 			return 2;
 		}
 	if (optind < argc && checks)
