@@ -27,6 +27,8 @@ for where, expr, named in asked:
     names = set(re.findall(r"\brelayd_\w+", expr))
     rows = [row for name in names for row in samples.get(name, [])]
     wrong += [f"{where}: there is no {name}" for name in sorted(names - set(samples))]
+    if not rows:
+        continue
     for by in re.findall(r"\b(?:by|on) \(([^)]*)\)", expr):
         named += re.findall(r"\w+", by)
     wrong += [f"{where}: no label {label}" for label in sorted(set(named))
