@@ -37,7 +37,7 @@ verdict "scenarios" "$([ $status -eq 0 ] || echo "one failed, see above")"
 
 # The search's rates follow from its trials, the histogram is whole, and the page needs nothing else.
 why=$(python3 - "$dir" 2>&1 <<'PY'
-import html.parser, json, statistics, sys
+import html.parser, json, re, statistics, sys
 results = {r["name"]: r for r in json.load(open(f"{sys.argv[1]}/results.json"))}
 s = results["ndr-64"]["search"]
 rates = {}
@@ -64,9 +64,12 @@ class Page(html.parser.HTMLParser):
         self.seen[tag] = self.seen.get(tag, 0) + 1
         self.loads += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
 page = Page()
-page.feed(open(f"{sys.argv[1]}/report.html").read())
+text = open(f"{sys.argv[1]}/report.html").read()
+page.feed(text)
 if page.loads or page.seen.get("script") or page.seen.get("svg", 0) < 2 * 6 + 1:
     print("page:", page.loads, page.seen)
+if re.search(r">[\d.]+e[+-]\d+<", text):
+    print("page: numbers with exponents")
 PY
 )
 verdict "a search, the histogram, a page of plots" "$why"

@@ -52,21 +52,36 @@ choose_step(double span, int steps)
 	return (n <= 1 ? 1 : n <= 2 ? 2 : n <= 5 ? 5 : 10) * unit;
 }
 
+/* 100k and 2.5M where all digits are too many for the place. */
+static const char *
+tick_text(double v, char buf[24])
+{
+	if (fabs(v) >= 1e6)
+		snprintf(buf, 24, "%.4gM", v / 1e6);
+	else if (fabs(v) >= 1e4)
+		snprintf(buf, 24, "%.4gk", v / 1e3);
+	else
+		snprintf(buf, 24, "%.5g", v);
+	return buf;
+}
+
 static void
 draw_tick(const struct plot *p, bool across, double v)
 {
+	char room[24];
+	const char *text = tick_text(v, room);
 	if (across) {
 		double at = place_on(&p->x, v);
 		fprintf(p->f,
 			"<path class=g d=\"M%.1f %dV%d\"/><text x=%.1f y=%d "
-			"text-anchor=middle>%.5g</text>",
-			at, TOP, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 14, v);
+			"text-anchor=middle>%s</text>",
+			at, TOP, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 14, text);
 	} else {
 		double at = place_on(&p->y, v);
 		fprintf(p->f,
 			"<path class=g d=\"M%d %.1fH%d\"/><text x=%d y=%.1f "
-			"text-anchor=end>%.5g</text>",
-			LEFT, at, WIDTH - RIGHT, LEFT - 5, at + 4, v);
+			"text-anchor=end>%s</text>",
+			LEFT, at, WIDTH - RIGHT, LEFT - 5, at + 4, text);
 	}
 }
 
@@ -228,7 +243,11 @@ write_wants(FILE *f, const struct pg_result *r)
 			fputs(" and others", f);
 		fputs("<td>", f);
 		if (v->known)
-			fprintf(f, "%.9g", v->value);
+			fprintf(f,
+				v->value == floor(v->value) ? "%.0f"
+				: v->value >= 100	    ? "%.1f"
+							    : "%.4g",
+				v->value);
 		else
 			fputs("not known", f);
 		fputs("<td>", f);
