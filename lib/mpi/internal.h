@@ -60,15 +60,15 @@ void lmpi_sink_free(struct lmpi_engine *e, struct lmpi_sink *s);
 void lmpi_take_nowhere(struct lmpi_engine *e, struct lmpi_msg *m);
 void lmpi_recv_drop(struct lmpi_engine *e);
 
-/* --- service.c: the receive of a message on LMPI_CID_SERVICE or _FT; NULL: nobody handles
- * them. */
+/* --- service.c: the receive of a message on LMPI_CID_SERVICE or _FT; NULL: it may not come, and
+ * *why says so. */
 static inline bool
 lmpi_is_service(uint64_t cid)
 {
 	return cid - LMPI_CID_FT <= LMPI_CID_SERVICE - LMPI_CID_FT;
 }
 struct lmpi_req *lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid,
-				   uint64_t len);
+				   uint64_t len, const char **why);
 void lmpi_service_drop(struct lmpi_engine *e);
 
 /* --- lost.c, once e->troubled.  True: req is complete, with an error. */

@@ -302,9 +302,10 @@ arrive_first(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hd
 		return malformed(e, peer, "negative rank or tag");
 	struct lmpi_req *service = NULL;
 	if (lmpi_is_service(h->cid)) {
-		service = lmpi_service_take(e, peer, h->cid, h->msglen);
+		const char *why = NULL;
+		service = lmpi_service_take(e, peer, h->cid, h->msglen, &why);
 		if (!service)
-			return malformed(e, peer, "for a part of the library that is not in use");
+			return malformed(e, peer, why);
 	}
 
 	struct lmpi_msg *m = msg_new(e);

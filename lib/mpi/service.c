@@ -8,6 +8,7 @@ struct lmpi_service_msg {
 	struct lmpi_service_msg *next;
 	lmpi_service_fn *handler;
 	uint64_t room;
+	uint64_t from, to; /* its weight, on the scale of all that its sender has in the queue */
 	_Alignas(16) uint8_t data[];
 };
 
@@ -46,14 +47,38 @@ arrived(struct lmpi_req *req)
 	}
 }
 
+static uint64_t
+weigh_message(uint64_t len)
+{
+	return LMPI_SERVICE_ENTRY + (len < LMPI_SERVICE_ENTRY_MAX ? len : LMPI_SERVICE_ENTRY_MAX);
+}
+
+/* A header says how long it is, and its bytes may never come: others wait behind it. */
+static const char *
+refuse_message(const struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t len)
+{
+	uint64_t begun = 0;
+
+	if (len > LMPI_SERVICE_MAX)
+		return "for the library, and longer than any such message";
+	if (peer->service_first)
+		begun = peer->service_last->to - peer->service_first->from;
+	if (begun + weigh_message(len) > LMPI_SERVICE_ROOM + e->service_more)
+		return "for the library, which has begun more of that process than it may send";
+	return NULL;
+}
+
 struct lmpi_req *
-lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, uint64_t len)
+lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, uint64_t len,
+		  const char **why)
 {
 	struct lmpi_service_msg *s = e->service_spare;
 	lmpi_service_fn *handler = cid == LMPI_CID_FT ? e->ft_handler : e->handler;
 	uint64_t room = len <= SMALL ? SMALL : len;
 
-	if (!handler)
+	*why = handler ? refuse_message(e, peer, len)
+		       : "for a part of the library that is not in use";
+	if (*why)
 		return NULL;
 	if (s && room == SMALL) {
 		e->service_spare = s->next;
@@ -65,6 +90,8 @@ lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, u
 	s->handler = handler;
 	s->room = room;
 	s->next = NULL;
+	s->from = peer->service_last ? peer->service_last->to : 0;
+	s->to = s->from + weigh_message(len);
 	s->req = (struct lmpi_req){
 		.kind = LMPI_KIND_RECV, .buf = s->data, .cap = len, .on_done = arrived};
 	if (peer->service_last)

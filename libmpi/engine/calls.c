@@ -258,7 +258,8 @@ lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *ou
 }
 
 void
-lmpi_serve(lmpi_service_fn *fn)
+lmpi_serve(lmpi_service_fn *fn, uint64_t more)
 {
 	eng.handler = fn;
+	eng.service_more = more;
 }

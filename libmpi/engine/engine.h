@@ -127,8 +127,9 @@ bool lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source,
 		     uint64_t cid, bool wait, struct lmpi_probed *out);
 void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
 
-/* Who handles messages on LMPI_CID_SERVICE. */
-void lmpi_serve(lmpi_service_fn *fn);
+/* Who handles messages on LMPI_CID_SERVICE, and what a process may have begun to send beyond
+ * LMPI_SERVICE_ROOM. */
+void lmpi_serve(lmpi_service_fn *fn, uint64_t more);
 
 /* Memory that processes of one node share: anonymous, without a name that could stay behind.
  * The maker tells the others pid and fd, and closes fd when all have mapped it. */

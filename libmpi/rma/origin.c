@@ -252,7 +252,7 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 	struct out *o;
 
 	*bulk = *owned = NULL;
-	if (words < 0 || tail > UINT32_MAX) {
+	if (words < 0 || tail > RMA_LAYOUT_MAX) {
 		*rc = lmpi_error(MPI_ERR_TYPE, "the target datatype is too deep or too long");
 		return NULL;
 	}

@@ -20,6 +20,7 @@ struct lmpi_pool lmpi_win_pool = {.what = "window",
 
 #define BUCKETS 64
 static struct lmpi_win *windows[BUCKETS]; /* by context id */
+static uint64_t nwindows;
 
 struct lmpi_win *
 lmpi_win_find(MPI_Win handle)
@@ -137,6 +138,13 @@ impl_Win_get_info(MPI_Win handle, MPI_Info *info_used)
 
 /* ---- life */
 
+/* Each window has so much of each process under way: its notes stand behind the first. */
+static void
+serve_windows(void)
+{
+	lmpi_serve(lmpi_rma_on_packet, nwindows * RMA_BEHIND_MOST(&lmpi_rma_acting.room));
+}
+
 void
 lmpi_rma_win_destroy(struct lmpi_win *win)
 {
@@ -145,6 +153,8 @@ lmpi_rma_win_destroy(struct lmpi_win *win)
 	while (*at != win)
 		at = &(*at)->next;
 	*at = win->next;
+	nwindows--;
+	serve_windows();
 	lmpi_exposed_drop(&win->mine);
 	lmpi_rma_memory_release(win);
 	lmpi_comm_unref(win->comm);
@@ -195,7 +205,8 @@ lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *inf
 	win->errhandler = MPI_ERRORS_ARE_FATAL;
 	win->next = windows[comm->cid % BUCKETS];
 	windows[comm->cid % BUCKETS] = win;
-	lmpi_serve(lmpi_rma_on_packet);
+	nwindows++;
+	serve_windows();
 	win->peer = calloc((size_t)comm->size, sizeof(*win->peer));
 	win->info = lmpi_info_new();
 	if (!lmpi_rma_expose(win) || win->peer == NULL || win->info == NULL ||

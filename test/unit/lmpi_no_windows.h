@@ -8,9 +8,10 @@
 #include "mpi.h"
 
 void
-lmpi_serve(lmpi_service_fn *fn)
+lmpi_serve(lmpi_service_fn *fn, uint64_t more)
 {
 	(void)fn;
+	(void)more;
 }
 
 int

@@ -508,6 +508,145 @@ random_trouble(void **state)
 	run_programs(true);
 }
 
+/* ---- messages to the library itself ---- */
+
+static struct {
+	char text[160];
+	uint64_t heard;
+	size_t held;
+} service;
+
+/* Untouched, so lengths cost nothing here. */
+static void *
+get_untouched(void *user, size_t bytes)
+{
+	void *p = malloc(bytes);
+
+	(void)user;
+	assert_non_null(p);
+	service.held++;
+	return p;
+}
+
+static void
+put_untouched(void *user, void *p)
+{
+	(void)user;
+	service.held -= p != NULL;
+	free(p);
+}
+
+static void
+note_text(struct lmpi_engine *e, const char *text)
+{
+	(void)e;
+	snprintf(service.text, sizeof service.text, "%s", text);
+}
+
+static void
+count_message(uint32_t from_world, const void *data, uint64_t len)
+{
+	(void)data;
+	assert_int_equal(from_world, 1);
+	service.heard += len;
+}
+
+static struct lmpi_engine *
+begin_service(void)
+{
+	static const struct lmpi_contexts nobody;
+	struct lmpi_engine *e = &w.engine[0];
+
+	memset(&w, 0, sizeof w);
+	memset(&service, 0, sizeof service);
+	*e = (struct lmpi_engine){.size = 2,
+				  .peer = w.peer[0],
+				  .memory = {.get = get_untouched, .put = put_untouched},
+				  .fail = note_text,
+				  .tolerant = &nobody,
+				  .handler = count_message};
+	w.peer[0][1] = (struct lmpi_peer){.world = 1, .tp = &table[NATIVE]};
+	w.room = WIRE_MAX;
+	lmpi_engine_reset(e);
+	return e;
+}
+
+static void
+end_service(struct lmpi_engine *e)
+{
+	lmpi_engine_lost(e, &e->peer[1]);
+	lmpi_run_done(e);
+	lmpi_engine_drop(e);
+	assert_int_equal(service.held, 0);
+}
+
+/* A message to the library, announced or whole.  False: it was refused. */
+static bool
+service_packet(struct lmpi_engine *e, enum lmpi_type type, uint64_t len)
+{
+	static const uint8_t zero[64];
+	uint64_t payload = type == LMPI_T_EAGER ? len : 0;
+	struct lmpi_hdr h = lmpi_hdr_make(e, type);
+
+	h.src = 1;
+	h.cid = LMPI_CID_SERVICE;
+	h.msglen = len;
+	h.srq = 7;
+	struct lmpi_sink *s = lmpi_arrive(e, &e->peer[1], &h, payload);
+	if (s) {
+		lmpi_sink_data(s, 0, zero, (size_t)payload);
+		lmpi_sink_end(e, s);
+		lmpi_run_done(e);
+	}
+	return !service.text[0];
+}
+
+/* Memory for a message is taken when its length is said, before a byte of it has come. */
+static void
+announced_lengths_are_bounded(void **state)
+{
+	static const uint64_t len[] = {LMPI_SERVICE_MAX + 1, UINT64_C(1) << 40, UINT64_MAX - 100,
+				       UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof len / sizeof *len; i++) {
+		struct lmpi_engine *e = begin_service();
+		assert_false(service_packet(e, LMPI_T_RTS, len[i]));
+		assert_non_null(strstr(service.text, "longer than any such message"));
+		assert_int_equal(service.held, 0);
+		end_service(e);
+	}
+	struct lmpi_engine *e = begin_service();
+	assert_true(service_packet(e, LMPI_T_RTS, LMPI_SERVICE_MAX));
+	end_service(e);
+}
+
+static void
+begun_messages_are_bounded(void **state)
+{
+	(void)state;
+	for (uint64_t more = 0; more < 2; more++) {
+		struct lmpi_engine *e = begin_service();
+		uint64_t most = (LMPI_SERVICE_ROOM + more * LMPI_SERVICE_ROOM) /
+				(LMPI_SERVICE_ENTRY + LMPI_SERVICE_ENTRY_MAX);
+		e->service_more = more * LMPI_SERVICE_ROOM;
+		/* What is handled at once counts no more. */
+		for (int i = 0; i < 1000; i++)
+			assert_true(service_packet(e, LMPI_T_EAGER, 64));
+		assert_int_equal(service.heard, 64000);
+		for (uint64_t i = 0; i < most; i++)
+			assert_true(service_packet(e, LMPI_T_RTS, UINT64_C(64) << 20));
+		assert_false(service_packet(e, LMPI_T_RTS, UINT64_C(64) << 20));
+		assert_non_null(strstr(service.text, "more of that process than it may send"));
+		/* What is whole waits behind them. */
+		service.text[0] = '\0';
+		for (int i = 0; i < 100; i++)
+			assert_true(service_packet(e, LMPI_T_EAGER, 64));
+		assert_int_equal(service.heard, 64000);
+		end_service(e);
+	}
+}
+
 /* ---- names ---- */
 
 static void
@@ -545,6 +684,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_that_come_back),
+		cmocka_unit_test(announced_lengths_are_bounded),
+		cmocka_unit_test(begun_messages_are_bounded),
 		cmocka_unit_test(random_programs),
 		cmocka_unit_test(random_trouble),
 	};

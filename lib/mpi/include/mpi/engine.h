@@ -25,7 +25,9 @@
  *	    process `apart` leads from the one number to the other.
  * Memory   comes from e->memory and goes back there; its get() never fails, or does not return.
  *	    What is kept is bounded by copied_bytes_max (outgoing copies) and, as far as peers
- *	    heed credit and EAGER_OFF, by unexpected_bytes_max.
+ *	    heed credit and EAGER_OFF, by unexpected_bytes_max.  Messages to the library itself
+ *	    take memory when they are announced: what is longer, or more, than LMPI_SERVICE_* of
+ *	    mpi/request.h allow is malformed.
  * Units    bytes, world ranks.  No time: nothing here waits for a clock.
  * Threads  one at a time for one engine.
  * Errors   MPI error classes in requests; what ends the job goes to e->fail as a text.  A process
@@ -190,6 +192,8 @@ struct lmpi_engine {
 	struct lmpi_sink *free_sinks, *sinks; /* free ones, and all there are */
 	struct lmpi_msg *free_msgs, *msgs;    /* the same; free ones by in_all.tqe_next */
 	lmpi_service_fn *handler, *ft_handler;
+	/* Set by who sets handler: what a process may have begun beyond LMPI_SERVICE_ROOM. */
+	uint64_t service_more;
 	struct lmpi_service_msg *service_spare;
 	uint32_t service_spares;
 	struct lmpi_voids voids;

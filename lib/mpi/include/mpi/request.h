@@ -81,6 +81,12 @@ struct lmpi_probed {
 #define LMPI_CID_SERVICE UINT64_C(18446744073709551602)
 #define LMPI_CID_BULK	 UINT64_C(18446744073709551603)
 #define LMPI_CID_PART	 UINT64_C(18446744073709551604) /* partitions, likewise */
+/* What one process may have of them begun and not handled, each LMPI_SERVICE_ENTRY and its bytes,
+ * of which at most LMPI_SERVICE_ENTRY_MAX count; and the longest of them. */
+#define LMPI_SERVICE_ENTRY     UINT64_C(384)
+#define LMPI_SERVICE_ENTRY_MAX (UINT64_C(16) << 20)
+#define LMPI_SERVICE_ROOM      (5 * LMPI_SERVICE_ENTRY_MAX)
+#define LMPI_SERVICE_MAX       ((UINT64_C(256) << 20) + 16384)
 /* data is valid during the call, which may send and receive but not wait. */
 typedef void lmpi_service_fn(uint32_t from_world, const void *data, uint64_t len);
 

@@ -55,7 +55,7 @@ struct lmpi_room {
 	uint64_t results;
 };
 #define RMA_EARLY_MAX	(UINT64_C(64) << 10)
-#define RMA_BEHIND_MAX	(UINT64_C(16) << 20)
+#define RMA_BEHIND_MAX	LMPI_SERVICE_ENTRY_MAX
 #define RMA_RESULTS_MAX (UINT64_C(16) << 20)
 #define LMPI_ROOM                                                                            \
 	{                                                                                    \
@@ -67,7 +67,9 @@ struct lmpi_room {
 #define RMA_BEHIND_MOST(room) (5 * (room)->behind)
 /* An operation weighs as much as its packet, as data that has no other place at the target than
  * beside it, and as what the target keeps to know of it. */
-#define RMA_ENTRY UINT64_C(384)
+#define RMA_ENTRY LMPI_SERVICE_ENTRY
+/* The layout of a packet has at most so many bytes. */
+#define RMA_LAYOUT_MAX (UINT64_C(256) << 20)
 
 enum rma_kind {
 	RMA_PUT = 1,
@@ -105,6 +107,8 @@ struct rma_packet {
 	uint32_t reserved[3];
 };
 _Static_assert(sizeof(struct rma_packet) == 80, "goes over the wire");
+_Static_assert(sizeof(struct rma_packet) + RMA_LAYOUT_MAX + 16 + RMA_INLINE_MAX <= LMPI_SERVICE_MAX,
+	       "the longest packet may come");
 /* Data begins at a multiple of what the strictest element wants. */
 static inline uint64_t
 rma_padded(uint32_t layout)
