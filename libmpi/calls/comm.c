@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "attr.h"
+#include "bsend.h"
 #include "call.h"
 #include "comm.h"
 #include "engine.h"
@@ -159,7 +160,8 @@ impl_Comm_free(MPI_Comm *comm)
 	rc = lmpi_attr_delete_all(LMPI_ATTR_COMM, c->handle, &c->attrs);
 	if (rc)
 		return rc;
-	c->user_freed = true; /* pending requests may still hold it */
+	lmpi_bsend_end(&c->bsend); /* the memory is the program's again, once this returns */
+	c->user_freed = true;	   /* pending requests may still hold it */
 	lmpi_comm_unref(c);
 	*comm = MPI_COMM_NULL;
 	return MPI_SUCCESS;

@@ -3,6 +3,8 @@
  * is in them, at once or by a request.  Error classes and codes that come and go. */
 #include "check.h"
 
+#include <unistd.h>
+
 enum { LEN = 50000 };
 
 /* One message to the right neighbour, one from the left. */
@@ -98,6 +100,35 @@ process_and_comm(void)
 	free(b);
 }
 
+/* A communicator that goes takes its buffer along: whoever frees it may write to the memory. */
+static void
+left_behind(void)
+{
+	int size = LEN * (int)sizeof(int) + MPI_BSEND_OVERHEAD, rank, all, bad = 0;
+	int *b = malloc((size_t)size), *out = malloc(LEN * sizeof(int)),
+	    *in = malloc(LEN * sizeof(int));
+	MPI_Request r;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &the_comm);
+	MPI_Comm_rank(the_comm, &rank);
+	MPI_Comm_size(the_comm, &all);
+	MPI_Comm_attach_buffer(the_comm, b, size);
+	for (int i = 0; i < LEN; i++)
+		out[i] = rank + i;
+	MPI_Irecv(in, LEN, MPI_INT, (rank + all - 1) % all, 0, the_comm, &r);
+	MPI_Bsend(out, LEN, MPI_INT, (rank + 1) % all, 0, the_comm);
+	MPI_Comm_free(&the_comm);
+	memset(b, 0xff, (size_t)size);
+	usleep(20000); /* the neighbour has done so, too, before I take its message */
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	for (int i = 0; i < LEN; i++)
+		bad += in[i] != (rank + all - 1) % all + i;
+	CHECKF(bad == 0, "%d", bad);
+	free(b);
+	free(out);
+	free(in);
+}
+
 static void
 sessions(void)
 {
@@ -185,6 +216,7 @@ main(int argc, char **argv)
 {
 	start(&argc, &argv);
 	process_and_comm();
+	left_behind();
 	sessions();
 	codes();
 	return finish();
