@@ -194,6 +194,7 @@ struct doors {
 	uint32_t *bucket;	      /* [doors_max / 2 + 1]: IMPORTs by cluster and label there */
 	struct door_node *node;	      /* [nodes_max] */
 	struct door_hold *hold;	      /* [holds_max] */
+	struct base_ichain *pair;     /* [holds_max / 2 + 1]: holds by import and path */
 	struct door_cluster *cluster; /* [trunks_max] */
 	uint32_t places_free, next;   /* where to look first */
 	uint32_t nodes_max, nodes_free, free_node;

@@ -317,6 +317,7 @@ relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
 		x->state =
 			x->state == HOLD_HOLDS && (!x->tell || x->anew) ? HOLD_GONE : HOLD_REFUSED;
 		x->label = d->door[i].here;
+		relay_door_unpair(c, h);
 		x->import = NONE;
 		if (x->own && x->path != NONE)
 			relay_door_withdraw(c, x->path, x->own, d->door[i].at);
@@ -396,10 +397,10 @@ static uint32_t
 find_hold(const struct relay_core *c, uint32_t path, uint32_t import, uint32_t request)
 {
 	const struct doors *d = &c->doors;
-	for (uint32_t h = d->door[import].of; h != NONE; h = d->hold[h].of_import.next)
-		if (d->hold[h].path == path && !d->hold[h].dropped &&
-		    (!d->hold[h].tell || d->hold[h].anew) && d->hold[h].state == HOLD_HOLDS &&
-		    d->hold[h].request == request && d->hold[h].asks == (request != 0))
+	for (uint32_t h = NONE; (h = relay_door_held(c, import, path, h)) != NONE;)
+		if (!d->hold[h].dropped && (!d->hold[h].tell || d->hold[h].anew) &&
+		    d->hold[h].state == HOLD_HOLDS && d->hold[h].request == request &&
+		    d->hold[h].asks == (request != 0))
 			return h;
 	return NONE;
 }
@@ -589,8 +590,10 @@ relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path, 
 		relay_door_drop_hold(c, h);
 	}
 	/* What still waits for an answer is nobody's. */
-	for (uint32_t h = c->path[path].holds; h != NONE; h = d->hold[h].of_path.next)
+	for (uint32_t h = c->path[path].holds; h != NONE; h = d->hold[h].of_path.next) {
+		relay_door_unpair(c, h);
 		d->hold[h].path = NONE;
+	}
 	c->path[path].holds = NONE;
 	c->path[path].nholds = 0;
 }

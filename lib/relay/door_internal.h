@@ -101,6 +101,7 @@ struct door_hold {
 	uint32_t request;
 	uint32_t label, called, offered; /* GONE, TRUNK: of the note */
 	struct base_ilink of_import, of_path;
+	struct base_ilink of_pair; /* while there are both import and path */
 	uint32_t queue_next;
 	uint8_t state;	  /* enum hold_state */
 	uint8_t ask;	  /* bit per relay of the cluster: to be asked */
@@ -170,9 +171,21 @@ void relay_door_hash(struct relay_core *c, uint32_t i, bool in);
 uint32_t relay_door_cluster(struct relay_core *c, const struct door_address *a);
 /* Nobody imports from it any more: it is forgotten. */
 void relay_door_cluster_rest(struct relay_core *c, uint32_t cluster);
+
+/* door_hold.c */
+void relay_door_lay_out_holds(const struct relay_core_limits *l, struct base_arena *a,
+			      struct doors *d);
+void relay_door_init_holds(struct relay_core *c);
+const char *relay_door_check_holds(const struct relay_core *c);
 /* import, path: NONE for none. */
 uint32_t relay_door_hold(struct relay_core *c, uint32_t import, uint32_t path);
 void relay_door_unhold(struct relay_core *c, uint32_t h);
+/* Its import or its path is about to be NONE. */
+void relay_door_unpair(struct relay_core *c, uint32_t h);
+/* The next hold of both, behind that one: NONE, the first; NONE.  An import has as many holds as
+ * processes make, a process per_proc_max: neither list is walked for a segment. */
+uint32_t relay_door_held(const struct relay_core *c, uint32_t import, uint32_t path,
+			 uint32_t after);
 /* The OWN door that is offered with it.  NONE: there is none, or it left; its label may be another
  * process's by now. */
 uint32_t relay_door_along(const struct relay_core *c, const struct door_hold *h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of doors: places, trees of labels, clusters, holds, and whether they agree. */
+/* The table of doors: places, trees of labels, clusters, and whether they agree. */
 #include "door_internal.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ relay_door_lay_out(const struct relay_core_limits *l, struct base_arena *a, stru
 	d->node = base_arena_take(a, count_nodes(l), sizeof *d->node);
 	d->cluster = base_arena_take(a, l->trunks_max, sizeof *d->cluster);
 	size_t doors = base_arena_bytes(a) - before;
-	d->hold = base_arena_take(a, l->holds_max, sizeof *d->hold);
+	relay_door_lay_out_holds(l, a, d);
 	return doors;
 }
 
@@ -80,11 +80,7 @@ relay_door_init(struct relay_core *c)
 	d->nodes_max = d->nodes_free = count_nodes(l);
 	for (uint32_t i = 0; i < d->nodes_max; i++)
 		d->node[i].next_free = i + 1 < d->nodes_max ? i + 1 : NONE;
-	d->free_hold = l->holds_max ? 0 : NONE;
-	for (uint32_t i = 0; i < l->holds_max; i++)
-		d->hold[i] = (struct door_hold){.import = NONE,
-						.path = NONE,
-						.queue_next = i + 1 < l->holds_max ? i + 1 : NONE};
+	relay_door_init_holds(c);
 }
 
 /* ---- buckets -------------------------------------------------------------------- */
@@ -492,66 +488,6 @@ relay_door_cluster_rest(struct relay_core *c, uint32_t cluster)
 	}
 }
 
-/* ---- holds ----------------------------------------------------------------------------- */
-
-uint32_t
-relay_door_hold(struct relay_core *c, uint32_t import, uint32_t path)
-{
-	struct doors *d = &c->doors;
-	uint32_t h = d->free_hold;
-	if (h == NONE)
-		return NONE;
-	d->free_hold = d->hold[h].queue_next;
-	d->nholds++;
-	d->hold[h] = (struct door_hold){.import = import, .path = path, .queue_next = NONE};
-	if (import != NONE) {
-		struct base_ichain of = {d->door[import].of};
-		base_ichain_push(&of, BASE_ILINKS(d->hold, of_import), h);
-		d->door[import].of = of.head;
-	}
-	if (path != NONE) {
-		struct base_ichain at = {c->path[path].holds};
-		base_ichain_push(&at, BASE_ILINKS(d->hold, of_path), h);
-		c->path[path].holds = at.head;
-		c->path[path].nholds++;
-	}
-	return h;
-}
-
-void
-relay_door_unhold(struct relay_core *c, uint32_t h)
-{
-	struct doors *d = &c->doors;
-	struct door_hold *x = &d->hold[h];
-	if (x->import != NONE) {
-		struct base_ichain of = {d->door[x->import].of};
-		base_ichain_unlink(&of, BASE_ILINKS(d->hold, of_import), h);
-		d->door[x->import].of = of.head;
-	}
-	if (x->path != NONE) {
-		struct base_ichain at = {c->path[x->path].holds};
-		base_ichain_unlink(&at, BASE_ILINKS(d->hold, of_path), h);
-		c->path[x->path].holds = at.head;
-		c->path[x->path].nholds--;
-	}
-	d->reserved -= (uint32_t)__builtin_popcount(x->reserved);
-	x->reserved = 0;
-	x->import = x->path = NONE;
-	x->dropped = true;
-	if (x->queued)
-		return; /* the tick frees it */
-	x->queue_next = d->free_hold;
-	d->free_hold = h;
-	d->nholds--;
-}
-
-uint32_t
-relay_door_along(const struct relay_core *c, const struct door_hold *h)
-{
-	uint32_t o = h->own && h->path != NONE ? relay_door_at(c, h->own, DOOR_OWN) : NONE;
-	return o != NONE && c->doors.door[o].at == h->path ? o : NONE;
-}
-
 /* ---- queries --------------------------------------------------------------------------- */
 
 void
@@ -713,28 +649,6 @@ check_trunks(const struct relay_core *c, uint32_t *nodes)
 	return NULL;
 }
 
-static const char *
-check_holds(const struct relay_core *c)
-{
-	const struct doors *d = &c->doors;
-	uint32_t held = 0, free = 0, reserved = 0;
-	for (uint32_t i = 0; i < c->conf.limits.holds_max; i++) {
-		const struct door_hold *h = &d->hold[i];
-		reserved += (uint32_t)__builtin_popcount(h->reserved);
-		held += h->import != NONE || h->path != NONE || h->queued;
-		if (h->import != NONE && d->door[h->import].kind != DOOR_IMPORT)
-			return "a hold is of an import";
-	}
-	for (uint32_t i = d->free_hold; i != NONE && free <= c->conf.limits.holds_max;
-	     i = d->hold[i].queue_next)
-		free++;
-	if (reserved != d->reserved || reserved > d->places_free)
-		return "places kept for what is offered = their number";
-	return held == d->nholds && held + free == c->conf.limits.holds_max
-		       ? NULL
-		       : "holds in use + free = all";
-}
-
 const char *
 relay_door_check(const struct relay_core *c)
 {
@@ -747,7 +661,7 @@ relay_door_check(const struct relay_core *c)
 	if (!fault)
 		fault = check_trunks(c, &nodes);
 	if (!fault)
-		fault = check_holds(c);
+		fault = relay_door_check_holds(c);
 	if (fault)
 		return fault;
 	if (n.own != d->nown || n.imports != d->nimports || n.exports != d->nexports ||

@@ -234,9 +234,9 @@ relay_door_knows(struct relay_core *c, uint32_t i, uint32_t path)
 	bool told = false;
 	if (!d->door[i].moved || RELAY_BUG(DOOR_LATE_HOLD))
 		return true;
-	for (uint32_t h = d->door[i].of; h != NONE; h = d->hold[h].of_import.next) {
+	for (uint32_t h = NONE; (h = relay_door_held(c, i, path, h)) != NONE;) {
 		struct door_hold *x = &d->hold[h];
-		if (x->path != path || x->dropped || !is_told(x))
+		if (x->dropped || !is_told(x))
 			continue;
 		if (!catch_up(c, x))
 			return false;

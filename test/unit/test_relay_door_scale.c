@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* 10^5 doors of other clusters in one relay: memory of each, steps and time of a look-up.  What is
- * bounded is counted, not timed; the times are printed. */
+/* 10^5 doors of other clusters in one relay: memory of each, steps and time of a look-up.  And many
+ * who use one of them, or use many.  What is bounded is counted, not timed; the times are
+ * printed. */
 #include "door_internal.h"
 
 #include "base/prng.h"
@@ -17,6 +18,7 @@
 #define EACH	 (MEMBERS / CLUSTERS)
 #define LOOKS	 2000000u
 #define STEPS	 16u /* of a chain that addresses share, at most */
+#define HOLDS	 (1u << 14)
 
 static uint8_t *
 write_nothing(void *user, uint64_t cookie, const uint8_t *data, size_t len)
@@ -49,7 +51,7 @@ static const struct relay_core_limits limits = {.jobs_max = 1,
 						.paths_max = CLUSTERS + 8,
 						.primaries_max = 1,
 						.doors_max = DOORS,
-						.holds_max = 1024};
+						.holds_max = HOLDS};
 
 static uint64_t
 time_ns(void)
@@ -163,9 +165,63 @@ hundred_thousand_addresses(void **state)
 	free(mem);
 }
 
+/* ---- who uses which ---- */
+
+/* Steps to the hold of that import by that process. */
+static uint32_t
+count_steps(const struct relay_core *c, uint32_t hold)
+{
+	const struct door_hold *x = c->doors.hold;
+	uint32_t first = hold, n = 1;
+	while (x[first].of_pair.prev != BASE_INONE)
+		first = x[first].of_pair.prev;
+	for (uint32_t h = first; h != hold; h = x[h].of_pair.next)
+		n++;
+	return n;
+}
+
+/* All processes use import 0, one process uses all imports: the two lists that a segment's look-up
+ * does not walk. */
+static void
+many_users_of_one(void **state)
+{
+	(void)state;
+	struct relay_core_conf conf = {.limits = limits, .ops = &scale_ops};
+	void *mem = aligned_alloc(64, (relay_core_footprint(&limits) + 63) & ~(size_t)63);
+	struct relay_core *c = relay_core_new(mem, &conf);
+	static uint32_t made[HOLDS];
+	uint32_t n = 0, most = 0, steps = 0, users = limits.paths_max;
+	for (uint32_t i = 0; i < DOORS; i++)
+		c->doors.door[i].of = NONE;
+	for (uint32_t p = 0; p < users; p++)
+		made[n++] = relay_door_hold(c, 0, p);
+	for (uint32_t i = 1; n < HOLDS; i++)
+		made[n++] = relay_door_hold(c, i, 0);
+	assert_int_equal(relay_door_hold(c, 1, 1), NONE);
+	for (uint32_t k = 0; k < n; k++) {
+		const struct door_hold *x = &c->doors.hold[made[k]];
+		uint32_t s = count_steps(c, made[k]);
+		most = s > most ? s : most;
+		steps += s;
+		assert_int_equal(relay_door_held(c, x->import, x->path, NONE), made[k]);
+		assert_int_equal(relay_door_held(c, x->import, x->path, made[k]), NONE);
+	}
+	print_message("  %u users of one door, %u doors of one user: found in %.1f steps, at most "
+		      "%u\n",
+		      users, HOLDS - users + 1, (double)steps / n, most);
+	assert_true(most <= STEPS);
+	assert_int_equal(relay_door_held(c, 1, 1, NONE), NONE);
+	for (uint32_t k = 0; k < n; k++)
+		relay_door_unhold(c, made[k]);
+	assert_int_equal(relay_door_held(c, 0, 0, NONE), NONE);
+	assert_int_equal(c->doors.nholds, 0);
+	free(mem);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(hundred_thousand_addresses)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(hundred_thousand_addresses),
+					   cmocka_unit_test(many_users_of_one)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
