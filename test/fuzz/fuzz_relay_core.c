@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The input is a list of operations on a relay core with a fake endpoint:
  * segments with arbitrary labels over any path, paths that come and go, hellos,
- * notes, jobs added and ended, acks, time.  After each the core's books must be
- * right, and at the end every buffer is back.  An operation is 11 bytes; if there
- * are some over, the core has gateways; if more than five, it knows two relays of its
- * own cluster, and keeps strays.  Three ports have light. */
+ * notes, jobs added and ended, acks, time; doors of processes and of other clusters.  After each
+ * the core's books must be right, and at the end every buffer is back.  An operation is 11 bytes;
+ * if there are some over, the core has gateways; if more than five, it knows two relays of its own
+ * cluster, and keeps strays.  Three ports have light. */
 #define FAKE_NOTES 8 /* cleared for each input */
+#include "../unit/block_pool.h"
 #include "../unit/relay_fake_suci.h"
 #include "../unit/relay_job_maker.h"
+
+#include "door/address.h"
+#include "relayproto/door.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -164,12 +168,126 @@ light(struct suci *ep, struct relay_core *c, const uint8_t p[10])
 	}
 }
 
+/* ---- doors: few realms, tokens, labels and relays, so that they meet ---- */
+
+#define REALM 7u
+#define DOORS 64u
+
+static uint64_t
+door_token(uint8_t a)
+{
+	return 1 + a % 4;
+}
+
+static uint32_t
+door_label(uint8_t a)
+{
+	return (uint32_t)(a >> 6) << 18 | (a & 63);
+}
+
+/* Of a cluster of one relay or two, or of this relay itself; a byte of it may be wrong. */
+static struct relay_door_bytes
+door_bytes(uint8_t token, uint8_t lab, uint8_t where, uint8_t wrong, uint8_t out[DOOR_ADDRESS_MAX])
+{
+	struct door_address a = {.realm = REALM + (token >> 7),
+				 .token = door_token(token),
+				 .label = door_label(lab) + !lab,
+				 .n = 1 + (where >> 6),
+				 .nrelays = 1 + (where >> 5 & 1)};
+	for (uint32_t m = 0; m < a.nrelays; m++)
+		a.relay[m] =
+			(struct door_relay){maker_relay_ip(where % 4, (where >> 2 & 1) + m), 7000};
+	size_t len = door_address_encode(&a, out);
+	if (len && wrong)
+		out[wrong % len] ^= wrong;
+	return (struct relay_door_bytes){out, (uint8_t)len};
+}
+
+/* Any note about doors, over any path. */
+static void
+say_door(struct suci *ep, struct relay_core *c, const uint8_t p[10])
+{
+	uint8_t at[DOOR_ADDRESS_MAX], own[DOOR_ADDRESS_MAX], bytes[RELAY_DOOR_NOTE_MAX];
+	uint32_t path = p[0] % FAKE_PATHS;
+	struct relay_door_note n = {.op = (uint8_t)(1 + p[1] % RELAY_DOOR_NAMED),
+				    .request = p[2] % 8,
+				    .label = door_label(p[3]),
+				    .n = 1 + p[9] % 3,
+				    .importers = p[8] % 3,
+				    .realm = REALM + (p[4] >> 7),
+				    .token = door_token(p[4]),
+				    .address =
+					    door_bytes(p[4], p[5], p[6], p[9] > 250 ? p[8] : 0, at),
+				    .ok = p[7] & 1,
+				    .called = door_label(p[5]),
+				    .offered = p[7] & 2 ? door_label(p[8]) : 0};
+	if (n.op == RELAY_DOOR_ASK)
+		n.own = door_bytes(p[4], p[7], p[8], 0, own);
+	if (n.op == RELAY_DOOR_REGISTER && n.label) {
+		n.with_ipv4 = maker_relay_ip(0, p[6] % 2);
+		n.with_port = 7000;
+	}
+	size_t len = relay_door_encode(&n, bytes);
+	if (!ep->path[path].used || !ep->path[path].up)
+		return;
+	ep->note_number += p[7] >> 7 ? 0 : 1;
+	relay_ops()->note(c, path, bytes, p[7] >> 2 & 1 ? p[8] % (len + 1) : len, ep->now);
+	ep->note_number = 0;
+}
+
+/* A process with doors, or a relay that proves to know one. */
+static void
+door_hello(struct suci *ep, const uint8_t p[10])
+{
+	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
+	struct suci_addr from = maker_proc_addr(p[1] % 8);
+	uint8_t bytes[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	if (p[2] & 1) {
+		h.kind = RELAY_HELLO_RELAY;
+		h.label = door_label(p[3]);
+		h.token = relay_hello_token(door_token(p[4]), h.label);
+		from = maker_relay_addr(p[1] % 4, p[1] >> 2 & 1);
+	}
+	relay_hello_encode(&h, bytes);
+	uint32_t path = fake_find(ep, &from);
+	if (path == UINT32_MAX || !ep->path[path].up)
+		fake_incoming(ep, &from, bytes, sizeof bytes, why);
+}
+
+static void
+operate_door(struct suci *ep, struct relay_core *c, uint8_t op, const uint8_t p[10])
+{
+	switch (op % 8) {
+	case 0:
+		door_hello(ep, p);
+		break;
+	case 1: {
+		struct suci_segment s = {.dst_label = door_label(p[1]),
+					 .src_label = door_label(p[2]),
+					 .flags = SUCI_SF_FIRST,
+					 .data = buf[p[8] % BUFS].bytes,
+					 .data_len = p[6] % 129,
+					 .cookie = p[8] % BUFS};
+		(void)relay_ops()->segment(c, p[0] % FAKE_PATHS, &s, ep->now);
+		break;
+	}
+	default:
+		say_door(ep, c, p);
+		break;
+	}
+}
+
 static void
 operate(struct suci *ep, struct relay_core *c, uint8_t op, const uint8_t p[10])
 {
 	uint32_t path = p[0] % FAKE_PATHS;
 	if (op >= 224) {
 		light(ep, c, p);
+		return;
+	}
+	if (op >= 192) {
+		operate_door(ep, c, op, p);
 		return;
 	}
 	switch (op % 9) {
@@ -224,7 +342,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   .hosts_max = 8,
 			   .trunks_max = 4,
 			   .paths_max = FAKE_PATHS,
-			   .primaries_max = 2},
+			   .primaries_max = 2,
+			   .doors_max = DOORS,
+			   .holds_max = DOORS},
 		.self_global = maker_relay_addr(0, 0),
 		.trunk_mtu = 1472,
 		.ngateways = size % 11 ? 3 : 0,
@@ -244,7 +364,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t m = 0; m < conf.ngateways; m++)
 		conf.gateway[m] = relay_addr_v4(0x0a0000e0u + m, 7200, RELAY_LEG_PRIVATE);
 	struct relay_core *c =
-		relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
+		relay_core_new(block_take(relay_core_footprint(&conf.limits)), &conf);
 	const char *what = NULL;
 
 	memset(&ep, 0, sizeof ep);
@@ -261,6 +381,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	BASE_ASSERT(relay_core_held(c) == 0);
 	for (int i = 0; i < BUFS; i++)
 		BASE_ASSERT(buf[i].refs == 0);
-	free(relay_core_fini(c));
+	block_give(relay_core_fini(c));
 	return 0;
 }
