@@ -80,6 +80,9 @@ WHY=
 show "$TB_DIR/inside.pcap"
 WHY+=$(seen inside "$DIR/rows" 2>&1)
 verdict "start-up, paths, blocks, notes and relays' frames inside a cluster" "$WHY"
+tshark -X lua_script:tools/wireshark/suci.lua -r "$TB_DIR/inside.pcap" -T fields -e _ws.expert.message \
+	>"$DIR/alone" 2>&1
+verdict "suci.lua alone, too" "$(grep -m 1 'Lua Error' "$DIR/alone")"
 WHY=
 show "$TB_DIR/outside.pcap"
 WHY+=$(seen outside "$DIR/rows" 2>&1)

@@ -318,12 +318,15 @@ local function segment_add(tvb, pinfo, tree)
 		local rest = tvb(head):tvb()
 		if note then
 			says = says .. " " .. note_add(rest, tree)
-		elseif first and begins_with_packet(rest) then
-			impipk = impipk or Dissector.get("impipk")
-			impipk:call(rest, pinfo, tree)
-			if rest:len() > 128 then tree:add(f.payload, rest(128)) end
 		else
-			tree:add(f.payload, rest())
+			local packet = first and begins_with_packet(rest)
+			if packet then impipk = impipk or Dissector.get("impipk") end
+			if packet and impipk then
+				impipk:call(rest, pinfo, tree)
+				if rest:len() > 128 then tree:add(f.payload, rest(128)) end
+			else -- also where impi.lua is not loaded
+				tree:add(f.payload, rest())
+			end
 		end
 	end
 	return says
