@@ -303,12 +303,3 @@ rd_port_link_up(const struct rd_port *p)
 	return p->open && rte_eth_link_get_nowait(p->id, &link) == 0 &&
 	       link.link_status == RTE_ETH_LINK_UP;
 }
-
-uint16_t
-rd_port_tx_or_free(const struct rd_port *p, uint16_t q, struct rte_mbuf **pkts, uint16_t n)
-{
-	uint16_t sent = rte_eth_tx_burst(p->id, q, pkts, n);
-	if (sent < n)
-		rte_pktmbuf_free_bulk(pkts + sent, (unsigned)(n - sent));
-	return sent;
-}

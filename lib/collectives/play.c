@@ -281,12 +281,6 @@ coll_play_left(const struct coll_play *pl)
 	return pl->left;
 }
 
-bool
-coll_play_finished(const struct coll_play *pl, uint32_t r)
-{
-	return pl->steps_left[r] == 0;
-}
-
 /* Messages that can go join those that could not yet, in the order of their senders'
  * steps (which is mostly the order they come in). */
 static uint32_t

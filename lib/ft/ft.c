@@ -76,12 +76,6 @@ ft_has_failed(const struct ft *f, uint32_t rank)
 	return ft_bit(f->failed, rank);
 }
 
-uint32_t
-ft_failures(const struct ft *f)
-{
-	return f->failures;
-}
-
 const struct ft_counts *
 ft_counters(const struct ft *f)
 {

@@ -584,14 +584,6 @@ impi_server_open(struct impi_server *s, uint64_t now_ns)
 	return impi_server_open_from(s, 0, "", now_ns);
 }
 
-const char *
-impi_server_name(const struct impi_server *s, uint32_t rank)
-{
-	return rank < s->cfg.nclients && s->conn_of[rank] != NO_CONN
-		       ? s->conn[s->conn_of[rank]].name
-		       : "";
-}
-
 void
 impi_server_rx(struct impi_server *s, int conn, const void *bytes, size_t len, uint64_t now_ns)
 {

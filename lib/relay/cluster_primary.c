@@ -217,12 +217,6 @@ relay_cluster_over(const struct relay_cluster *c, uint32_t job)
 	return c->job[job].state == OVER && !c->job[job].orders;
 }
 
-bool
-relay_cluster_finishing(const struct relay_cluster *c, uint32_t job)
-{
-	return c->job[job].state == FINISHING;
-}
-
 void
 relay_cluster_forget(struct relay_cluster *c, uint32_t job)
 {

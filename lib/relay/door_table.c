@@ -40,15 +40,6 @@ relay_door_lay_out(const struct relay_core_limits *l, struct base_arena *a, stru
 	return doors;
 }
 
-size_t
-relay_core_door_bytes(const struct relay_core_limits *limits)
-{
-	struct base_arena a = base_arena(NULL);
-	struct doors counting;
-	size_t bytes = relay_door_lay_out(limits, &a, &counting);
-	return limits->doors_max ? (bytes + limits->doors_max - 1) / limits->doors_max : 0;
-}
-
 void
 relay_door_init(struct relay_core *c)
 {

@@ -356,7 +356,7 @@ gateways_finish_first(void **state)
 	assert_log(r, "installed; ");
 	relay_cluster_end(r->c, j, NULL);
 	assert_log(r, "finish g; END>1; END>2; ");
-	assert_true(relay_cluster_finishing(r->c, j));
+	assert_false(relay_cluster_over(r->c, j));
 	relay_cluster_answer(r->c, j, RELAY_CLUSTER_FINISH, RELAY_CLUSTER_GATEWAY, NULL);
 	frame(r, 2, RELAY_PEER_END, BASE_0, "");
 	relay_cluster_finished(r->c, BASE_0, "");

@@ -114,9 +114,4 @@ int rd_port_reset(struct rd_port *p, const struct rd_port_conf *c, char *err, si
 /* Link up?  Reads the driver's last state, does not wait. */
 bool rd_port_link_up(const struct rd_port *p);
 
-/* Send all of pkts[0..n) on queue q; what the driver refuses is freed.  Returns
- * how many it took; the caller counts the rest as drops. */
-uint16_t rd_port_tx_or_free(const struct rd_port *p, uint16_t q, struct rte_mbuf **pkts,
-			    uint16_t n);
-
 #endif

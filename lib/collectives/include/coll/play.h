@@ -43,8 +43,6 @@ uint32_t coll_play_next(struct coll_play *pl);
 void coll_play_over(struct coll_play *pl, uint32_t m);
 /* Steps that are not complete.  Not 0 with nothing under way and nothing next: deadlock. */
 uint32_t coll_play_left(const struct coll_play *pl);
-/* When has process r completed its last step? */
-bool coll_play_finished(const struct coll_play *pl, uint32_t r);
 /* Play in lockstep, each process sending and receiving one message a round, in
  * order; note the round of every message; rewind.  How many rounds, or 0: deadlock (or no
  * message at all). */

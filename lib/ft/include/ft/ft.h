@@ -101,7 +101,6 @@ void ft_free(struct ft *f);
 /* The detector says so.  Again: nothing happens. */
 void ft_failed(struct ft *f, uint32_t rank);
 bool ft_has_failed(const struct ft *f, uint32_t rank);
-uint32_t ft_failures(const struct ft *f);
 /* Processes of other jobs got the numbers up to size.  It never shrinks. */
 void ft_grow(struct ft *f, uint32_t size);
 /* The members tell each other of their failures from now on, those known by now too: n different

@@ -118,8 +118,6 @@ int impi_server_open(struct impi_server *s, uint64_t now_ns);
  * for people, which a second one is told that wants the same rank. */
 int impi_server_open_from(struct impi_server *s, uint64_t source, const char *name,
 			  uint64_t now_ns);
-/* The name of the client that has the rank now; "" if nobody has, or none was given. */
-const char *impi_server_name(const struct impi_server *s, uint32_t rank);
 /* When a connection may be accepted: 0 = now, UINT64_MAX = never, else the end of
  * the oldest stranger's grace (any CLOSE event may change it). */
 uint64_t impi_server_room_ns(const struct impi_server *s);

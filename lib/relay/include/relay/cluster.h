@@ -136,8 +136,6 @@ void relay_cluster_running(struct relay_cluster *c, uint32_t job);
 void relay_cluster_end(struct relay_cluster *c, uint32_t job, const char *why);
 /* Nobody has it any more, or its table, and relay_cluster_forget() may follow. */
 bool relay_cluster_over(const struct relay_cluster *c, uint32_t job);
-/* Its gateways are at work after a good end. */
-bool relay_cluster_finishing(const struct relay_cluster *c, uint32_t job);
 /* The owner goes; orders that are not answered yet may be answered, or never. */
 void relay_cluster_forget(struct relay_cluster *c, uint32_t job);
 

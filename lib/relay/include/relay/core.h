@@ -506,8 +506,6 @@ struct relay_door_info {
 	uint32_t holds, clusters, processes;
 };
 void relay_core_doors(const struct relay_core *c, struct relay_door_info *out);
-/* Bytes that limits.doors_max adds to relay_core_footprint(), by entry; without holds_max. */
-size_t relay_core_door_bytes(const struct relay_core_limits *limits);
 
 struct relay_light_info {
 	enum base_lightpath phase;
