@@ -78,7 +78,6 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 	}
 	memset(cfg, 0, sizeof *cfg);
 	cfg->intr_conf.rxq = c->rx_intr;
-	cfg->intr_conf.lsc = info->dev_flags && (*info->dev_flags & RTE_ETH_DEV_INTR_LSC);
 	if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) {
 		cfg->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 		p->tx_multi_seg = true;
@@ -208,10 +207,6 @@ start_port(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t er
 	r = launch_port(p, c, &info, &cfg, err, err_max);
 	if (r < 0 && cfg.intr_conf.rxq) { /* uio has no vectors for them */
 		cfg.intr_conf.rxq = 0;
-		r = launch_port(p, c, &info, &cfg, err, err_max);
-	}
-	if (r < 0 && cfg.intr_conf.lsc) { /* there is none, or it is another one's */
-		cfg.intr_conf.lsc = 0;
 		r = launch_port(p, c, &info, &cfg, err, err_max);
 	}
 	if (r < 0)

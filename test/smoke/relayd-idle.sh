@@ -76,25 +76,6 @@ stop_relayd
 rc=$?
 check idle-exit "relayd's status is $rc after SIGTERM" [ "$rc" -eq 0 ]
 
-# A port that tells of its link: a change is in the log at once, not within a second.
-start_relayd || { fail idle-link-start "no ready line; log follows"; exit 1; }
-link() { ip -n "$RELAY" link set tap0 "$1"; }
-logged() { # TEXT COUNT: within 0.4 s
-	for _ in $(seq 20); do
-		[ "$(grep -c "private leg: link $1" "$TMP/relayd.log")" -ge "$2" ] && return
-		sleep 0.02
-	done
-	return 1
-}
-late='' n=0
-for _ in 1 2 3 4; do
-	n=$((n + 1))
-	link down && logged "is down" $n || late+=" down"
-	link up && logged "is up" $n || late+=" up"
-done
-check idle-link "the log came late:$late" [ -z "$late" ]
-stop_relayd
-
 # A driver with neither.
 sed -i 's/"device": "net_tap0,iface=tap0"/"device": "net_null0,size=60,no-rx=1"/' "$TMP/conf.json"
 start_relayd || { fail idle-none-start "no ready line; log follows"; exit 1; }
