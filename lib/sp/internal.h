@@ -130,8 +130,8 @@ struct sp_heard {
 	bool condemned;	      /* its end is proposed: no lease any more */
 	struct sp_report ready[SP_STARTS_MAX];
 	uint32_t nready;
-	/* Rate of its clock: where a window began, and how many bad ones in a row, in the last of
-	 * which it was too fast. */
+	/* Rate of its clock: where a window began, how many bad ones in a row, and whether it was
+	 * too fast in the last one, else too slow. */
 	uint64_t rate_sent_ns, rate_now_ns;
 	uint32_t rate_bad;
 	bool rate_fast;

@@ -206,16 +206,6 @@ ask_for_roles(struct sim *s, void *who, uint64_t arg)
 	sim_at(s, s->now_ns + 5 * BASE_MS_NS, ask_for_roles, c, 0);
 }
 
-static void
-check_actors_often(struct sim *s, void *who, uint64_t arg)
-{
-	struct campaign *c = who;
-
-	(void)arg;
-	spw_check_actors(c->w);
-	sim_at(s, s->now_ns + CHECK_NS, check_actors_often, c, 0);
-}
-
 /* ---- the end ---- */
 
 static bool
@@ -317,7 +307,7 @@ play_campaign(struct campaign *c)
 		sim_at(s, s->now_ns + base_prng_below(&c->prng, 100 * BASE_MS_NS), restart_unit, d,
 		       0);
 	}
-	sim_at(s, s->now_ns + CHECK_NS, check_actors_often, c, 0);
+	spw_check_often(w, CHECK_NS);
 	if (w->conf.hang_ns)
 		sim_at(s, s->now_ns, give_signs, c, 0);
 	sim_at(s, s->now_ns + base_prng_below(&c->prng, BASE_S_NS), break_something, c, 0);

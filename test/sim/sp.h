@@ -112,8 +112,11 @@ void spw_pause(struct spw_daemon *d, uint64_t ns);
 void spw_step_clock(struct spw_daemon *d, uint64_t ns);
 /* Its node has been driven: checks, and the next timer. */
 void spw_after(struct spw_daemon *d);
-/* One slot for each role, old epochs stand still. */
+/* One slot for each role, old epochs stand still: now, and from now on so often. */
 void spw_check_actors(struct spw *w);
+void spw_check_often(struct spw *w, uint64_t every_ns);
+/* The voter that reigns, other than that one; SP_NONE: nobody does. */
+uint32_t spw_find_master(const struct spw *w, uint32_t other_than);
 /* The unit that is not as all should be when all is well, and what is; SP_NONE: there is none. */
 uint32_t spw_unfinished(const struct spw *w, const char **what);
 

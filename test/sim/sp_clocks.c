@@ -17,24 +17,13 @@ struct clocks {
 	uint32_t bad; /* the unit */
 };
 
-static uint32_t
-find_master(const struct clocks *t)
-{
-	for (uint32_t u = 0; u < t->w->conf.voters; u++) {
-		const struct spw_daemon *d = t->w->daemon[u];
-		if (d->alive && sp_node_reigns(d->node, spw_local_ns(d)))
-			return u;
-	}
-	return SP_NONE;
-}
-
 static bool
 is_all_up(void *who)
 {
 	const struct clocks *t = who;
 	const char *what;
 
-	return find_master(t) != SP_NONE && spw_unfinished(t->w, &what) == SP_NONE;
+	return spw_find_master(t->w, SP_NONE) != SP_NONE && spw_unfinished(t->w, &what) == SP_NONE;
 }
 
 /* Who reigns is another one, and in its view the bad one plays nothing, all ranks are played. */
@@ -42,7 +31,7 @@ static bool
 is_replaced(void *who)
 {
 	const struct clocks *t = who;
-	uint32_t master = find_master(t);
+	uint32_t master = spw_find_master(t->w, SP_NONE);
 
 	if (master == SP_NONE || master == t->bad)
 		return false;
@@ -54,19 +43,9 @@ is_replaced(void *who)
 }
 
 static void
-check_often(struct sim *s, void *who, uint64_t arg)
-{
-	struct clocks *t = who;
-
-	(void)arg;
-	spw_check_actors(t->w);
-	sim_at(s, s->now_ns + CHECK_NS, check_often, t, 0);
-}
-
-static void
 spoil_clock(struct clocks *t, struct base_prng *p)
 {
-	uint32_t master = find_master(t);
+	uint32_t master = spw_find_master(t->w, SP_NONE);
 	bool fast = coin(p, 50);
 
 	t->bad = coin(p, 50) ? master : (uint32_t)base_prng_below(p, t->w->n);
@@ -91,7 +70,7 @@ play_clocks(struct clocks *t, struct base_prng *p)
 	INVARIANT(s, COMPLETE, is_all_up(t), "the cluster does not begin");
 	if (s->failed)
 		return;
-	sim_at(s, s->now_ns + CHECK_NS, check_often, t, 0);
+	spw_check_often(w, CHECK_NS);
 	spoil_clock(t, p);
 	int32_t ppm = w->daemon[t->bad]->clock.ppm;
 	/* A slow master's windows are longer; another one begins anew. */
@@ -105,7 +84,7 @@ play_clocks(struct clocks *t, struct base_prng *p)
 		INVARIANT(s, COMPLETE,
 			  u == t->bad || (w->daemon[u]->alive && w->daemon[u]->incarnation == 1),
 			  "unit %u was ended, whose clock is right", u);
-	uint32_t master = s->failed ? SP_NONE : find_master(t);
+	uint32_t master = s->failed ? SP_NONE : spw_find_master(t->w, SP_NONE);
 	for (uint32_t u = 0; u < w->n && master != SP_NONE; u++)
 		INVARIANT(s, COMPLETE,
 			  u == t->bad || !sp_node_view(w->daemon[master]->node)->unit[u].down,

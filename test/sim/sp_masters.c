@@ -27,21 +27,12 @@ struct masters {
 	uint32_t died; /* units that are dead */
 };
 
-static uint32_t
-find_reigning(const struct masters *t)
-{
-	for (uint32_t u = 0; u < VOTERS; u++) {
-		const struct spw_daemon *d = t->w->daemon[u];
-		if (u != t->not &&d->alive && sp_node_reigns(d->node, spw_local_ns(d)))
-			return u;
-	}
-	return SP_NONE;
-}
-
 static bool
 is_master_there(void *who)
 {
-	return find_reigning(who) != SP_NONE;
+	const struct masters *t = who;
+
+	return spw_find_master(t->w, t->not ) != SP_NONE;
 }
 
 /* Who reigns now, or will soon; not `not`. */
@@ -53,7 +44,7 @@ wait_for_master(struct masters *t, uint32_t not, const char *after)
 
 	t->not = not ;
 	sim_run(s, from + COMPLETE_NS, is_master_there, t);
-	uint32_t u = find_reigning(t);
+	uint32_t u = spw_find_master(t->w, not );
 	INVARIANT(s, COMPLETE, u != SP_NONE, "nobody is master %s", after);
 	t->reign_ns = base_max_ns(t->reign_ns, s->now_ns - from);
 	return u == SP_NONE ? NULL : t->w->daemon[u];
@@ -171,16 +162,6 @@ fail_disks(struct masters *t)
 	wait_until_whole(t, "disks failed");
 }
 
-static void
-check_masters_often(struct sim *s, void *who, uint64_t arg)
-{
-	struct masters *t = who;
-
-	(void)arg;
-	spw_check_actors(t->w);
-	sim_at(s, s->now_ns + CHECK_NS, check_masters_often, t, 0);
-}
-
 void
 sp_masters_run(uint64_t seed, bool verbose, struct outcome *o)
 {
@@ -205,7 +186,7 @@ sp_masters_run(uint64_t seed, bool verbose, struct outcome *o)
 	for (uint32_t u = 0; u < UNITS; u++)
 		spw_start(t.w->daemon[u]);
 	wait_until_whole(&t, "the start");
-	sim_at(s, s->now_ns + CHECK_NS, check_masters_often, &t, 0);
+	spw_check_often(t.w, CHECK_NS);
 	t.reign_ns = t.whole_ns = 0;
 	void (*const trouble[])(struct masters *) = {kill_in_a_row, cut_off_minority, fail_disks};
 	for (uint32_t i = 0, at = (uint32_t)(seed % 3); i < 3 && !s->failed; i++)

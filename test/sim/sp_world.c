@@ -273,6 +273,30 @@ spw_check_actors(struct spw *w)
 	}
 }
 
+static void
+check_again(struct sim *s, void *who, uint64_t every_ns)
+{
+	spw_check_actors(who);
+	sim_at(s, s->now_ns + every_ns, check_again, who, every_ns);
+}
+
+void
+spw_check_often(struct spw *w, uint64_t every_ns)
+{
+	sim_at(w->s, w->s->now_ns + every_ns, check_again, w, every_ns);
+}
+
+uint32_t
+spw_find_master(const struct spw *w, uint32_t other_than)
+{
+	for (uint32_t u = 0; u < w->conf.voters; u++) {
+		const struct spw_daemon *d = w->daemon[u];
+		if (u != other_than && d->alive && sp_node_reigns(d->node, spw_local_ns(d)))
+			return u;
+	}
+	return SP_NONE;
+}
+
 /* ---- the end ---- */
 
 static uint32_t
