@@ -64,8 +64,7 @@ check_group(const char *path, const char *device, const char *pointer, struct rd
 			LACK(faults, pointer,
 			     "%.12s is in IOMMU group %s with %.12s, which has driver %s; a group "
 			     "goes to one owner; fix: dpdk-devbind.py -b vfio-pci %.12s, or "
-			     "another "
-			     "slot",
+			     "another slot",
 			     device, group, e->d_name, driver, e->d_name);
 	}
 	if (d)
