@@ -203,7 +203,9 @@ take_known(struct spx *s, uint32_t from, const struct spx_msg *m, struct spx_slo
 			spx_done_below(s, t);
 			return;
 		}
+		/* It came there for another want, or as another process's: this want is not it. */
 		t->down = from;
+		t->want = 0;
 		spx_slot_set(s, t, SPX_SLOT_WORKING);
 		return;
 	}

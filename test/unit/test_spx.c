@@ -633,6 +633,40 @@ lost_cluster_stops(void **state)
 	}
 }
 
+/* Who has a frame of a dead process did not get it for that one's want, though its own may have
+ * the same number. */
+static void
+a_want_of_the_dead_is_nobodys(void **state)
+{
+	struct spx_frame f;
+
+	(void)state;
+	w.dead[IO_B] = true;
+	w.chain[0].on_lost = SPX_BYPASS;
+	show_view_to_all();
+	for (uint64_t i = 0; i < 3; i++)
+		assert_true(make_one(i));
+	pass_time(20 * BASE_MS_NS);
+	take_one(FILTER, 0, false, true);
+	take_one(SINK, 0, false, false);
+	take_one(FILTER, 1, false, true); /* its second want */
+	w.dead[SINK] = true;
+	w.proc[SPARE - 1] = w.proc[SINK - 1];
+	w.proc[SPARE - 1].id = SPARE;
+	w.view.nproc = PROCS;
+	show_view_to_all();
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[SPARE], &f, w.now_ns)); /* by its first want */
+	assert_int_equal(f.number, 1);
+	w.dead[FILTER] = w.cluster[1].lost = true;
+	show_view_to_all();
+	pass_time(100 * BASE_MS_NS);
+	take_one(SPARE, 2, true, false); /* by its second, while it is in the first */
+	assert_true(spx_finish(w.x[SPARE], f.origin, f.number, w.now_ns));
+	pass_time(20 * BASE_MS_NS);
+	assert_int_equal(spx_busy(w.x[SOURCE]), 0);
+}
+
 static void
 malformed_messages(void **state)
 {
@@ -723,6 +757,7 @@ main(void)
 		TEST(no_room_is_said),
 		TEST(start_waits_for_all),
 		TEST(lost_cluster_stops),
+		TEST(a_want_of_the_dead_is_nobodys),
 		TEST(malformed_messages),
 		TEST(refused_configurations),
 	};
