@@ -126,6 +126,13 @@ def share(of):
     return f"{of['ratio']:.2f} ({low:.2f}..{high:.2f})"
 
 
+def place(where):
+    nodes, line, rate = where.partition("x")
+    if where == "shm":
+        return "one node"
+    return f"{nodes} nodes at a switch, {rate}" if line else f"two nodes, {where}"
+
+
 def report(path, directory, wheres, counts, kernels, contenders):
     rows = [r for w in wheres for n in counts
             for r in rows_of(directory, w, int(n), kernels, contenders)]
@@ -133,8 +140,7 @@ def report(path, directory, wheres, counts, kernels, contenders):
     head += [f"to {c}" for c in contenders[1:]]
     print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for r in rows:
-        place = "one node" if r["where"] == "shm" else f"two nodes, {r['where']}"
-        line = [f"{place}, {r['ranks']}", r["kernel"]]
+        line = [f"{place(r['where'])}, {r['ranks']}", r["kernel"]]
         line += [cell(r["of"][c]) for c in contenders]
         line += [share(r["of"][c]) for c in contenders[1:]]
         print("| " + " | ".join(line) + " |")

@@ -6,7 +6,8 @@
 # or a contender that could be built did not run.
 #
 #   ROUNDS (5)         a run of each; ratios are taken in the round, medians printed
-#   KERNELS ("is:A cg:A")      WHERE ("shm 100mbit"); anything but shm is a rate of tc
+#   KERNELS ("is:A cg:A")      WHERE ("shm 100mbit"): shm is one node; a rate of tc a line between
+#                              two; 16x125mbit a switch with so many nodes, each with such a line
 #   RANKS ("2")        PEERS ("mpich openmpi")       MTU (1500)      QUEUE (300000 bytes, of a line)
 #   LIMIT_S (180)      of a run; more ranks than CPUs spin for long over TCP
 set -u
@@ -45,23 +46,38 @@ launcher() {
 	{
 		echo '#!/bin/sh'
 		printf 'exec'
-		printf ' %q' "$TB_DIR/in" l "${run[@]}"
+		printf ' %q' "$TB_DIR/in" "$first" "${run[@]}"
 		# shellcheck disable=SC2016
 		printf ' %q-"$1"-%q "$2"\n' "$out/npb" "$1"
 	} >"$TB_DIR/jobs/launch-$1"
 	chmod +x "$TB_DIR/jobs/launch-$1"
 }
 
-# A line of such a rate in either direction.
+# shape NODE IF RATE: what it sends there goes no faster.
 shape() {
-	local n
-	for n in l r; do
-		ip netns exec "$TB_ID-$n" tc qdisc add dev eth0 root tbf rate "$1" burst 15000 \
-			limit "${QUEUE:-300000}" || return
-	done
+	ip netns exec "$TB_ID-$1" tc qdisc add dev "$2" root tbf rate "$3" burst 15000 limit "${QUEUE:-300000}"
 }
 
-sent() { ip -n "$TB_ID-l" -s -j link show eth0 | sed 's/.*"tx":{"bytes":\([0-9]*\).*/\1/'; }
+# build WHERE: its nodes and lines, each with its rate in either direction; first is where jobs start.
+build() {
+	local i
+	case $1 in
+	*x*)
+		CLUSTERS=a NODES=${1%%x*} MTU_IN=${MTU:-1500} testbed_up || return
+		first=a0
+		for ((i = 0; i < ${1%%x*}; i++)); do
+			shape a$i eth0 "${1#*x}" && shape asw p$i "${1#*x}" || return
+		done
+		;;
+	*)
+		testbed_pair "${MTU:-1500}" || return
+		first=l
+		[ "$1" = shm ] || { shape l eth0 "$1" && shape r eth0 "$1"; }
+		;;
+	esac
+}
+
+sent() { ip -n "$TB_ID-$first" -s -j link show eth0 | sed 's/.*"tx":{"bytes":\([0-9]*\).*/\1/'; }
 
 all=ours
 peers_fetch && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
@@ -77,8 +93,7 @@ done
 case " $who " in *" ours "*) ;; *) exit 1 ;; esac
 rc=0
 for w in $WHERE; do
-	testbed_pair "${MTU:-1500}" || exit 1
-	[ "$w" = shm ] || shape "$w" || exit 1
+	build "$w" || exit 1
 	mkdir -p "$TB_DIR/jobs"
 	for n in $RANKS; do
 		printf '  %s, %d ranks:%s\n' "${w/shm/one node}" "$n" "$who" >&2
@@ -87,7 +102,7 @@ for w in $WHERE; do
 		# shellcheck disable=SC2086
 		test/bench/npb.py turns "$out/raw-npb-$w-$n" "$TB_DIR/jobs" "$KERNELS" $who || rc=1
 		[ "$w" = shm ] || (($(sent) - before > SENT_MIN)) || {
-			testbed_die "the jobs between two nodes did not use the network"
+			testbed_die "the jobs between nodes did not use the network"
 			rc=1
 		}
 	done

@@ -39,12 +39,18 @@ peers_cc() {
 }
 
 # peers_run WHO WHERE RANKS [FIRST]: run=(what starts so many, in front of the program).  WHERE is shm:
-# all in one node; else half of them, or FIRST, in the first node of testbed_pair, the others in the
-# second.  PEERS_BTL: how those of one node reach each other with Open MPI then.
+# all in one node; NODESx..: so many in each of a0, a1, ... of testbed_up; else half of them, or FIRST,
+# in the first node of testbed_pair, the others in the second.  PEERS_BTL: how those of one node
+# reach each other with Open MPI then.
 peers_run() {
-	local n=$3 first=${4:-$((($3 + 1) / 2))} rest
+	local n=$3 first=${4:-$((($3 + 1) / 2))} rest i nodes=() hosts
 	rest=$((n > first ? n - first : 1))
-	printf '%s slots=%d\n' "$TB_ID-l" "$first" "$TB_ID-r" $rest >"$TB_DIR/hosts"
+	case $2 in
+	*x*) for ((i = 0; i < ${2%%x*}; i++)); do nodes+=("$TB_ID-a$i" $(((n + ${2%%x*} - 1) / ${2%%x*}))); done ;;
+	*) nodes=("$TB_ID-l" "$first" "$TB_ID-r" $rest) ;;
+	esac
+	printf '%s slots=%d\n' "${nodes[@]}" >"$TB_DIR/hosts"
+	hosts=$(printf ',%s:%d' "${nodes[@]}")
 	local omp=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		OMPI_MCA_orte_tmpdir_base="$TB_DIR/tmp" mpirun.openmpi --bind-to none --oversubscribe
 		--mca mpi_yield_when_idle $((n > $(nproc))) -np "$n")
@@ -61,6 +67,6 @@ peers_run() {
 	# UCX would find the other node to be in reach of shared memory, which it is.
 	mpich-*) run=(env LD_LIBRARY_PATH="$peers_usr/lib/$peers_arch" UCX_TLS="tcp,self" UCX_NET_DEVICES=eth0
 		"$peers_usr/bin/mpiexec.hydra" -launcher rsh -launcher-exec "$TB_DIR/rsh-a" -iface eth0
-		-hosts "$TB_ID-l:$first,$TB_ID-r:$rest" -n "$n") ;;
+		-hosts "${hosts#,}" -n "$n") ;;
 	esac
 }
