@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A pipeline over nodes with a daemon each: the demo, with fewer frames.  Then what is refused: a
-# circle, an unknown cluster, a spare with another program.
+# circle, an unknown cluster, a spare with another program; what is said of an I/O process that hoards.
 # timeout: 170
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -81,4 +81,19 @@ given_up() { # MODE OPTIONS...
 verdict "in_flight drop: a frame that a process died in is given up" "$(given_up drop '')"
 verdict "in_flight ulfm: the program gives it up" \
 	"$(given_up ulfm ', \"--late\", \"1\"'; grep -q 'filter: frame [0-9]* is given up' "$SPD/all.log" || echo "it was not asked")"
+
+# ---- an I/O process that hoards: said by name and for how long, and nothing is lost ----
+sed -e "s|\"program\": \[\"$SPD/filter\"\], \"compute\": 1|\"program\": [\"$P\", \"filter\"], \"io\": [\"/usr/bin/env\", \"HOARD=$SPD/hoard\", \"$B/test/hoarder\"], \"compute\": 1|" \
+	-e 's/"chains"/"pipeline": { "stall_ms": 300 }, "chains"/' "$SPD/conf.json" >"$SPD/new.json" && mv "$SPD/new.json" "$SPD/conf.json"
+touch "$SPD/hoard"
+spd_start
+hoards() { grep -hoE 'frame [0-9]+ of input rank 0: for [0-9.]+ s I/O process .* gives it to nobody.*I/O process 0 before filter, slot [0-9]+ of unit n[12]\)' "$SPD/n0.log" | head -n 1; }
+hoarded() { [ -n "$(hoards)" ]; }
+spd_wait "who hoards" hoarded
+hoards
+verdict "an I/O process that hoards is named" "$(hoarded || tail -n 5 "$SPD"/n*.log)"
+rm "$SPD/hoard"
+spd_wait "the end" over
+verdict "what was hoarded is given, and nothing lost" \
+	"$(grep -hq 'output: 240 frames, 0 lost, 0 twice' "$SPD/n3.log" || tail -n 5 "$SPD"/n*.log)"
 exit $rc

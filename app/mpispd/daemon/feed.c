@@ -290,6 +290,22 @@ settle_ask(void)
 		answer_process(ask.proc, ask.number, ok, ok ? "" : why);
 }
 
+/* Ids are those of views, which nobody else knows: what an I/O process is, and where. */
+static const char *
+place_of_hoarder(const struct spx_event *e)
+{
+	static char text[SPX_TEXT_MAX + SPX_NAME_MAX];
+	const struct sp_view *v = spd_view();
+	uint32_t s = spx_slot_of_id(&spd.group.agreed, e->proc);
+
+	if (e->kind != SPX_EVENT_HOARDED || !v || s >= v->slots || v->slot[s].role == SP_NONE)
+		return "";
+	snprintf(text, sizeof text, " (it is %s, slot %u of unit %.*s)",
+		 spd_role_name(v->slot[s].role), s, SPX_NAME_MAX,
+		 spd.conf->unit[spd.group.unit[v->slot[s].unit]].name);
+	return text;
+}
+
 /* What concerns all is told by each of them. */
 static void
 hear_feed_event(const struct spd_proc *p, const struct spx_feed *f)
@@ -303,7 +319,7 @@ hear_feed_event(const struct spd_proc *p, const struct spx_feed *f)
 	if (f->event.kind == SPX_EVENT_RUNNING || f->event.kind == SPX_EVENT_MISSING)
 		spd_log("%s", said);
 	else
-		spd_say("%s: %s", spd_proc_name(p), said);
+		spd_say("%s: %s%s", spd_proc_name(p), said, place_of_hoarder(&f->event));
 }
 
 static void
