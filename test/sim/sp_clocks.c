@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cluster of which one node's clock runs at 1.1 to 2 times the rate of the others, or at 0.4 to
- * 0.9, in half of the seeds the master's.  That node is found, and no other; spares play its
- * ranks, and never two play one. */
+/* A cluster of which one node's clock runs at 1.1 to 4.8 times the rate of the others, or at 0.05
+ * to 0.9, in half of the seeds the master's.  That node is found, and no other; spares play its
+ * ranks, and never two play one.
+ *
+ * 4.8 is 0.8 times the beats that may be missed: a master with a clock that is faster than those
+ * hears nobody between two beats for longer than a dead node is silent. */
 #include "sp.h"
 
 #include "base/assert.h"
@@ -11,6 +14,9 @@
 #define CHECK_NS    (2 * BASE_MS_NS)
 #define COMPLETE_NS (3 * BASE_S_NS)
 #define WINDOWS_NS  (8 * BASE_S_NS) /* three of 2 s, and what is left of the first */
+#define MISSED	    6
+#define FAST_PPM    (MISSED * 800000 - 1000000)
+#define SLOW_PPM    950000
 
 struct clocks {
 	struct spw *w;
@@ -51,8 +57,8 @@ spoil_clock(struct clocks *t, struct base_prng *p)
 	t->bad = coin(p, 50) ? master : (uint32_t)base_prng_below(p, t->w->n);
 	struct spw_daemon *d = t->w->daemon[t->bad];
 	spw_step_clock(d, 0);
-	d->clock.ppm =
-		fast ? (int32_t)between(p, 100000, 1000000) : -(int32_t)between(p, 100000, 600000);
+	d->clock.ppm = fast ? (int32_t)between(p, 100000, FAST_PPM)
+			    : -(int32_t)between(p, 100000, SLOW_PPM);
 	spw_after(d);
 	sim_log(t->w->s, "unit %u%s: its clock is %d thousandths off", t->bad,
 		t->bad == master ? ", the master" : "", d->clock.ppm / 1000);
@@ -100,7 +106,7 @@ sp_clocks_run(uint64_t seed, bool verbose, struct outcome *o)
 	struct sp_node_conf conf = {.cluster = 3,
 				    .voters = coin(&p, 50) ? 3 : 5,
 				    .beat_ns = 40 * BASE_MS_NS,
-				    .missed = 6,
+				    .missed = MISSED,
 				    .election_ms = 120,
 				    .heartbeat_ms = 20,
 				    .snapshot_every = 16,
