@@ -37,7 +37,7 @@ static const struct suci_ops ops = {.accept = link_accept,
 static bool
 is_data(const struct star_dgram *d)
 {
-	return !d->to && d->len > 200;
+	return !d->to && d->len > 250;
 }
 
 static bool
@@ -226,24 +226,33 @@ test_taken_back(void **state)
 	net_free(n);
 }
 
-/* Without any credit a small message takes as long as with all of it. */
+/* Without any credit a small message takes as long as with all of it: its segment has so many
+ * bytes. */
 static void
-test_small(void **state)
+small(uint16_t len)
 {
-	(void)state;
 	struct net *n = net_new(PEERS, 1);
 	for (uint32_t i = 2; i <= PEERS; i++)
 		send_some(n, i, 50, 1300, 0);
 	run(n, n->s.now_ns + BASE_MS_NS, 0);
 	for (uint32_t k = 0; k < 5; k++) {
 		uint64_t from = n->s.now_ns;
-		send_some(n, 1, 1, 8, 0);
+		send_some(n, 1, 1, len, 0);
 		run(n, from + DELAY_NS, 0);
 		assert_int_equal(n->seen[1], k + 1);
 		assert_int_equal(n->last_ns[1], from + DELAY_NS);
 		run(n, n->s.now_ns + 3 * BASE_MS_NS, 0);
 	}
 	net_free(n);
+}
+
+static void
+test_small(void **state)
+{
+	(void)state;
+	small(8);
+	small(128 + 8);	 /* a packet of IMPI that begins a block */
+	small(128 + 40); /* and one with 32 bytes of a message in it */
 }
 
 /* The first asks and grants are lost. */

@@ -34,10 +34,12 @@
 #define SPAN_NS	   (4 * BASE_MS_NS)
 #define IDLE_NS	   BASE_MS_NS /* a promise unused for so long may be taken back */
 #define TURN	   16u
-#define SMALL	   160u /* bytes of a datagram that needs no credit if nothing is under way */
 #define AHEAD_MAX  32767u
 #define ASK_MAX_NS (32 * BASE_MS_NS)
 #define ASK_PROBE  4u /* asks without answer, then a probe that has to be acknowledged */
+/* Bytes of a datagram that needs no credit if nothing is under way: a packet of IMPI, which has
+ * 128, and 32 more.  With its headers outside a thousand of them fit into 256 KB. */
+#define SMALL (SUCI_PATH_HDR + SUCI_LANE_HDR + SUCI_FIRST_EXT + 160u)
 
 /* Of the leg a path came up over. */
 static struct suci_pool *
