@@ -203,7 +203,8 @@ take_option(int c, struct options *o)
 	case 'v':
 		o->serve.verbose = true;
 		break;
-	default:
+	default: /* getopt has said what it is */
+		fputs("impi-server --help lists the options\n", stderr);
 		ok = false;
 	}
 	return ok;
@@ -252,7 +253,9 @@ parse_impi_server(int argc, char **argv, struct options *o)
 		return EXIT_USAGE + 1;
 	}
 	if (!o->serve.server.nclients) {
-		fputs(usage_text, stderr);
+		fputs("impi-server: -server N is needed, the number of clients\n"
+		      "impi-server --help lists the options\n",
+		      stderr);
 		return EXIT_USAGE + 1;
 	}
 	const char *range = getenv("IMPI_SERVER_PORT_RANGE");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Every program that is installed has a man page that formats, and it names every option of
-# --help and says the exit status; --help and --version succeed.  relayctl's, with its commands:
-# relayctl-help.sh.
+# --help and says the exit status; --help and --version succeed.  An option that there is not gets
+# two lines at most: it is named, and --help.  relayctl's, with its commands: relayctl-help.sh.
 # timeout: 60
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -40,5 +40,17 @@ for program in "$B"/bin/*; do
 	case $p in mpicc | mpicc_abi | mpicxx | mpic++ | mpiCC | mpifort | mpif77 | mpif90 | mpiexec) continue ;; esac
 	said=$("$B/bin/$p" --version) || said="status $?"
 	verdict "$p --version" "$([[ $said == "$p "*"$version" ]] || echo "says '$said'")"
+done
+
+for program in "$B"/bin/*; do
+	p=${program##*/}
+	case $p in mpicc | mpicc_abi | mpicxx | mpic++ | mpiCC | mpifort | mpif77 | mpif90) continue ;; esac # their compiler's
+	said=$("$program" --nosuch 2>&1 </dev/null)
+	status=$? WHY=
+	((status == 2 || status == 1)) || WHY+="status $status "
+	(($(wc -l <<<"$said") <= 2)) || WHY+="more than two lines: $said "
+	grep -q -- --nosuch <<<"$said" || WHY+="it is not named: $said "
+	grep -qE -- "--help|-h " <<<"$said" || WHY+="no way out: $said "
+	verdict "$p --nosuch" "$WHY"
 done
 exit $rc

@@ -191,6 +191,7 @@ read_arguments(int argc, char **argv, struct perf *p, const char **hosts, const 
 		} else if (c == 'q') {
 			p->quiet = true;
 		} else {
+			fputs("mmp-perf --help lists modes and options\n", stderr);
 			exit(2);
 		}
 	}

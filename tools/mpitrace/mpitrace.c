@@ -158,7 +158,7 @@ main(int argc, char **argv)
 			return 0;
 		}
 		if (c != 's' && c != 'h') {
-			fputs(usage_text, stderr);
+			fputs("mpitrace --help lists the options\n", stderr);
 			return 2;
 		}
 		if (c == 'h') {
@@ -168,7 +168,8 @@ main(int argc, char **argv)
 		sum = true;
 	}
 	if (optind == argc) {
-		fputs(usage_text, stderr);
+		fputs("mpitrace: no FILE is given\nmpitrace --help says which files there are\n",
+		      stderr);
 		return 2;
 	}
 	for (int i = optind; i < argc; i++)

@@ -426,8 +426,17 @@ static int
 say_fault(const char *what)
 {
 	if (rank == 0)
-		fprintf(stderr, "mpitune: %s\n%s", what, usage);
+		fprintf(stderr, "mpitune: %s\nmpitune --help lists the options\n", what);
 	return 2;
+}
+
+static int
+say_option(int o, const char *word)
+{
+	char what[128];
+	snprintf(what, sizeof what, "%.80s: %s", word,
+		 o == ':' ? "its value is missing" : "there is no such option");
+	return say_fault(what);
 }
 
 static int
@@ -443,7 +452,7 @@ run_measure(int argc, char **argv)
 	int size, o;
 
 	opterr = 0;
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		if (o == 'n')
 			dry = true;
 		else if (o == 'w')
@@ -451,7 +460,7 @@ run_measure(int argc, char **argv)
 		else if (o == 's')
 			seconds = (uint32_t)strtonum(optarg, 5, 600, &wrong);
 		else
-			return say_fault("there is no such option");
+			return say_option(o, argv[optind - 1]);
 		if (wrong)
 			return say_fault("--seconds is no number from 5 to 600");
 	}

@@ -442,7 +442,7 @@ obsim_option(struct options *o, int c)
 		puts("obsim " BASE_VERSION);
 		exit(0);
 	default:
-		fputs(usage_text, stderr);
+		fputs("obsim --help lists the options\n", stderr);
 		exit(2);
 	}
 }

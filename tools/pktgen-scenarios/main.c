@@ -269,8 +269,10 @@ pass_pktgen_scenarios(int argc, char **argv, struct args *a)
 	int o, i;
 	optind = 0; /* glibc: start over */
 	while ((o = getopt_long(argc, argv, "h", options, &i)) != -1) {
-		if (o == '?')
+		if (o == '?') {
+			fputs("relay-pktgen --help lists the options\n", stderr);
 			return 2;
+		}
 		if (o == 'V') {
 			puts("relay-pktgen " BASE_VERSION);
 			exit(0);

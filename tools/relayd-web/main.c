@@ -14,18 +14,24 @@
 #define LISTEN "127.0.0.1:7814"
 
 static void
-print_usage(FILE *f)
+print_usage(void)
 {
-	fprintf(f,
-		"usage: relayd-web [-l ADDRESS:PORT] [-s NAME-OR-PATH]... [-H HOST]... | --version "
-		"| --help\n"
-		"Serves what the relays of this machine say of themselves, read-only.\n"
-		"  -l   where to listen (" LISTEN ")\n"
-		"  -s   a relay: its eal.file_prefix, or the path of its control socket;\n"
-		"       without -s: all in /run/relayd, looked for anew at each request\n"
-		"  -H   a name by which browsers may ask for this server, besides its addresses\n"
-		"  /metrics  OpenMetrics     /api/relays  JSON     /  a page\n"
-		"exit status: 0 ended by a signal, 1 cannot listen, 2 usage\n");
+	puts("usage: relayd-web [-l ADDRESS:PORT] [-s NAME-OR-PATH]... [-H HOST]... | --version "
+	     "| --help\n"
+	     "Serves what the relays of this machine say of themselves, read-only.\n"
+	     "  -l   where to listen (" LISTEN ")\n"
+	     "  -s   a relay: its eal.file_prefix, or the path of its control socket;\n"
+	     "       without -s: all in /run/relayd, looked for anew at each request\n"
+	     "  -H   a name by which browsers may ask for this server, besides its addresses\n"
+	     "  /metrics  OpenMetrics     /api/relays  JSON     /  a page\n"
+	     "exit status: 0 ended by a signal, 1 cannot listen, 2 usage");
+}
+
+static int
+say_help(void)
+{
+	fputs("relayd-web --help lists the options\n", stderr);
+	return 2;
 }
 
 static bool
@@ -63,19 +69,17 @@ main(int argc, char **argv)
 			puts("relayd-web " BASE_VERSION);
 			return 0;
 		case 'h':
-			print_usage(stdout);
+			print_usage();
 			return 0;
 		default:
 			ok = false;
 		}
-		if (!ok) {
-			print_usage(stderr);
-			return 2;
-		}
+		if (!ok)
+			return say_help();
 	}
 	if (optind != argc) {
-		print_usage(stderr);
-		return 2;
+		fprintf(stderr, "relayd-web: %s: not an option\n", argv[optind]);
+		return say_help();
 	}
 	sigset_t end;
 	sigemptyset(&end);

@@ -358,8 +358,13 @@ parse_suci_perf(struct options *o, int argc, char **argv)
 	*o = (struct options){.duration = 1, .warmup = UINT64_MAX, .port = PORT, .clients = 64};
 	datagram_conf_init(&o->conf);
 	sizes(o, "8,1k,64k,1M");
-	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (opt == '?') {
+			fputs("suci-perf --help lists the options\n", stderr);
+			exit(2);
+		}
 		suci_perf_option(o, opt, optarg);
+	}
 	const char *what = optind < argc ? argv[optind++] : "";
 	unsigned i = 0;
 	while (i < 4 && strcmp(what, role[i]))

@@ -277,8 +277,10 @@ wan_opts_parse(struct wan_opts *o, int argc, char **argv)
 	fill_options_table(table, names);
 	while ((k = getopt_long(argc, argv, "h", table, NULL)) != -1) {
 		bool ok;
-		if (k == '?')
+		if (k == '?') {
+			fputs("wanem --help lists the options\n", stderr);
 			return -EINVAL;
+		}
 		if (k == 1000 + OPT_VERSION) {
 			puts("wanem " BASE_VERSION);
 			exit(0);
