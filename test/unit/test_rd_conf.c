@@ -531,10 +531,7 @@ all_faults_at_once(void **state)
 	}
 	for (uint32_t k = 0; k < f.count; k++)
 		missing += strstr(f.fault[k].text, "is missing") != NULL;
-	uint32_t required = 0;
-	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
-		required += rd_conf_keys[i].required;
-	assert_int_equal(missing, required);
+	assert_int_equal(missing, 3); /* cluster, ports, impi.server */
 }
 
 static void

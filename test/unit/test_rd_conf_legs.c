@@ -91,7 +91,7 @@ refused(void **state)
 	}
 }
 
-/* What is not in a group that is none is not missing, too. */
+/* What is not in a group that is none, is empty or not there is not missing, too. */
 static void
 a_wrong_group_is_one_fault(void **state)
 {
@@ -112,6 +112,14 @@ a_wrong_group_is_one_fault(void **state)
 		 "\"198.51.100.1\", \"prefix_len\": 24 } }",
 		 "/ports/private"},
 		{"\"cluster\": \"a\"", NULL, "/cluster"},
+		{NULL, "\"ports\": {}", "/ports"},
+		{NULL, "\"ports\": { \"private\": {}, \"global\": {} }", "/ports"},
+		{NULL, "\"workers\": 1", "/ports"},
+		{NULL,
+		 "\"ports\": { \"private\": { \"interface\": \"e0\", \"address\": \"10.0.0.1\", "
+		 "\"prefix_len\": 24 } }",
+		 "/ports/global"},
+		{"\"cluster\": {}", NULL, "/cluster"},
 	};
 	static struct rd_conf c;
 	static struct rd_faults f;

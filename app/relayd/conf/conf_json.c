@@ -444,16 +444,28 @@ unknown_key(struct parse *p, const char *pointer, const char *dotted)
 		FAULT(p, pointer, "unknown key; relayd --print-defaults shows all keys");
 }
 
-/* One fault: not one more for each key that is not in it, nor for rules between those. */
+/* Is the key in the group of which the first n characters of dotted are the name? */
+static bool
+lies_below(const struct rd_key *key, const char *dotted, size_t n)
+{
+	return strncmp(key->path, dotted, n) == 0 && key->path[n] == '.';
+}
+
+/* One fault was said: not one more for each key that is not in it, nor for rules between those. */
+static void
+close_group(struct parse *p, const char *dotted, size_t n)
+{
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+		if (lies_below(&rd_conf_keys[i], dotted, n))
+			p->seen[i] = true;
+	p->wrong_group = true;
+}
+
 static void
 wrong_group(struct parse *p, const char *pointer, const char *dotted, const json_t *v)
 {
-	size_t n = strlen(dotted);
 	FAULT(p, pointer, "must be an object, is %s", type_name(v));
-	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
-		if (strncmp(rd_conf_keys[i].path, dotted, n) == 0 && rd_conf_keys[i].path[n] == '.')
-			p->seen[i] = true;
-	p->wrong_group = true;
+	close_group(p, dotted, strlen(dotted));
 }
 
 static void
@@ -481,7 +493,7 @@ walk(struct parse *p, const json_t *object, const char *dotted, const char *poin
 				known = true;
 				p->seen[i] = true;
 				set_key(p, sub_pointer, v, &rd_conf_keys[i]);
-			} else if (strncmp(path, sub_dotted, n) == 0 && path[n] == '.') {
+			} else if (lies_below(&rd_conf_keys[i], sub_dotted, n)) {
 				group = true;
 			}
 		}
@@ -496,23 +508,72 @@ walk(struct parse *p, const json_t *object, const char *dotted, const char *poin
 	}
 }
 
-/* A required key that is missing: the fault points at the innermost object that
- * is there. */
+/* The length of the name of the outermost group around the key of which nothing was given, though
+ * it needs more than this key; or 0. */
+static size_t
+empty_group(const struct parse *p, const char *path)
+{
+	for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
+		size_t n = (size_t)(dot - path);
+		uint32_t given = 0, needed = 0;
+		for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+			if (lies_below(&rd_conf_keys[i], path, n)) {
+				given += p->seen[i];
+				needed += rd_conf_keys[i].required;
+			}
+		if (!given && needed > 1)
+			return n;
+	}
+	return 0;
+}
+
+/* The pointer of the first n characters of a dotted name; *line: of it, or of the innermost object
+ * around it that is there. */
+static void
+locate_name(const struct parse *p, const char *dotted, size_t n, char pointer[static 128],
+	    uint32_t *line)
+{
+	snprintf(pointer, 128, "/%.*s", (int)n, dotted);
+	for (char *c = pointer; *c; c++)
+		if (*c == '.')
+			*c = '/';
+	char parent[128];
+	strlcpy(parent, pointer, sizeof parent);
+	*line = line_of(p, parent);
+	while (!*line && *parent) {
+		*strrchr(parent, '/') = '\0';
+		*line = line_of(p, parent);
+	}
+}
+
+static void
+missing_group(struct parse *p, const char *dotted, size_t n)
+{
+	char pointer[128], names[128] = "";
+	uint32_t line;
+	locate_name(p, dotted, n, pointer, &line);
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+		if (rd_conf_keys[i].required && lies_below(&rd_conf_keys[i], dotted, n)) {
+			strlcat(names, *names ? ", " : "", sizeof names);
+			strlcat(names, rd_conf_keys[i].path + n + 1, sizeof names);
+		}
+	rd_fault_add(p->faults, pointer, line,
+		     "is missing or empty: it needs %s; relayd --print-defaults shows all of it",
+		     names);
+	close_group(p, dotted, n);
+}
+
 static void
 missing_key(struct parse *p, const struct rd_key *key)
 {
 	char pointer[128];
-	snprintf(pointer, sizeof pointer, "/%s", key->path);
-	for (char *c = pointer; *c; c++)
-		if (*c == '.')
-			*c = '/';
-	uint32_t line = 0;
-	char parent[128];
-	strlcpy(parent, pointer, sizeof parent);
-	while (!line && *parent) {
-		*strrchr(parent, '/') = '\0';
-		line = line_of(p, parent);
+	uint32_t line;
+	size_t group = empty_group(p, key->path);
+	if (group) {
+		missing_group(p, key->path, group);
+		return;
 	}
+	locate_name(p, key->path, strlen(key->path), pointer, &line);
 	/* What it is; the details do not fit. */
 	const char *end = strstr(key->help, ": ");
 	rd_fault_add(p->faults, pointer, line, "is missing: %.*s",
