@@ -357,15 +357,29 @@ look_client(struct relay_core *c, struct job *j, uint32_t client, bool up)
 		wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
 }
 
+static bool
+reached_by_light(const struct relay_core *c, const struct group *g)
+{
+	for (uint32_t k = 0; k < g->n; k++)
+		if (standing(c, &g->way[k]) == LIGHT)
+			return true;
+	return false;
+}
+
 void
 relay_group_look(struct relay_core *c, struct job *j)
 {
-	uint32_t ways = 0;
+	uint32_t ways = 0, lit = 0;
 	for (uint32_t k = 0; k < j->nclients; k++) {
 		bool up = reachable(c, j, k);
 		ways |= (uint32_t)up << k;
+		lit |= (uint32_t)(c->nlit && reached_by_light(c, &j->group[k])) << k;
 		look_client(c, j, k, up);
 	}
+	/* Processes that have one relay send everything over it anyway. */
+	if (lit != j->lit && c->conf.ncluster > 1)
+		relay_tell_procs(c, j, PROC_TELL_WAYS);
+	j->lit = lit;
 	if (ways == j->ways)
 		return;
 	j->ways = ways;

@@ -121,6 +121,7 @@ struct job {
 	uint32_t my_client, nclients;
 	uint32_t nworld, nhosts, nlocal, first_local;
 	uint32_t ways, elsewhere; /* bit per client */
+	uint32_t lit;		  /* bit per client that is reached by light */
 	uint32_t resend;	  /* to be told with the next WAYS */
 	uint32_t lost;		  /* bit per fellow that processes say they cannot reach */
 	uint32_t gateway_base;	  /* as label_base, in the spaces of the gateways */

@@ -104,7 +104,8 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 				       .label_base = p->label_base,
 				       .token = (uint32_t)p->token,
 				       .ways = j->ways,
-				       .resend = j->resend};
+				       .resend = j->resend,
+				       .lit = j->lit};
 		if (!send_note(c, p->path, buf, relay_note_encode(&n, buf)))
 			return false;
 		p->flags &= (uint16_t)~PROC_TELL_WAYS;

@@ -21,6 +21,7 @@ encode_body(const struct relay_note *n, struct base_writer *w)
 		base_write_be32(w, n->token);
 		base_write_be32(w, n->ways);
 		base_write_be32(w, n->resend);
+		base_write_be32(w, n->lit);
 		return;
 	case RELAY_NOTE_DEATH:
 		base_write_be32(w, n->token);
@@ -75,6 +76,8 @@ relay_note_decode(const void *in, size_t len, struct relay_note *out)
 		n.token = base_read_be32(&r);
 		n.ways = base_read_be32(&r);
 		n.resend = base_read_be32(&r);
+		if (base_reader_ok(&r) && base_reader_left(&r) >= 4) /* older ones say nothing */
+			n.lit = base_read_be32(&r);
 		break;
 	case RELAY_NOTE_DEATH:
 		n.token = base_read_be32(&r);

@@ -11,7 +11,8 @@
 	X(NO_WAY, "a relay without a way to the client keeps its weight") \
 	X(DEAF, "the silence of a relay is never noticed")                \
 	X(ALONE, "the first relay that goes is taken for the last one")   \
-	X(HUSHED, "a relay is not told that the job survives deaths")
+	X(HUSHED, "a relay is not told that the job survives deaths")     \
+	X(UNLIT, "a relay that has light is taken as any other")
 
 enum relayset_bug {
 	RELAYSET_BUG_NONE,

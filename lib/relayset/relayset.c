@@ -192,6 +192,7 @@ relayset_info(const struct relayset *rs, uint32_t i, struct relayset_info *out)
 				      .path = r->path,
 				      .mtu = r->mtu,
 				      .weight = r->weight,
+				      .lit = r->lit,
 				      .downs = r->downs,
 				      .up = r->up};
 	for (uint32_t k = 0; k < rs->ngroups; k++) {
@@ -294,14 +295,16 @@ relayset_list(struct relayset *rs, uint32_t path, const struct relay_list *l)
 }
 
 void
-relayset_ways(struct relayset *rs, uint32_t path, uint32_t ways, uint32_t resend)
+relayset_ways(struct relayset *rs, uint32_t path, uint32_t ways, uint32_t resend, uint32_t lit)
 {
 	uint32_t i = relayset_on_path(rs, path);
 
 	if (i == RELAYSET_NONE)
 		return;
-	if (suci_note_is_news(rs->ep, &rs->relay[i].ways_number))
+	if (suci_note_is_news(rs->ep, &rs->relay[i].ways_number)) {
 		rs->relay[i].ways = ways;
+		rs->relay[i].lit = lit;
+	}
 	rs->resend |= resend; /* whenever it was said */
 	rs->unsettled = true;
 }
@@ -326,6 +329,7 @@ relayset_path_up(struct relayset *rs, uint32_t path, const struct suci_addr *add
 	r->up = true;
 	r->mtu = mtu;
 	r->ways = UINT32_MAX;
+	r->lit = 0;
 	r->ways_number = r->list_number = 0;
 	r->ups++;
 	r->deaf_ns = 0;

@@ -20,7 +20,7 @@ struct relay {
 	bool untold;			   /* of deaths, all that there are */
 	bool small_said;		   /* its datagrams are too small, and the owner knows */
 	uint32_t weight;		   /* its share; 0: it drains */
-	uint32_t ways;			   /* clients it has a way to */
+	uint32_t ways, lit;		   /* clients it has a way to, it has light to */
 	uint32_t ways_number, list_number; /* of the notes that said so last */
 	uint64_t heard_ns;		   /* when something came from it */
 	uint64_t deaf_ns;		   /* how long we have listened since then */

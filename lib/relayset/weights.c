@@ -19,6 +19,12 @@ relay_carries(const struct relayset *rs, const struct relay *r, uint32_t client)
 	return r->up && way && relay_fits(rs, r);
 }
 
+static bool
+has_light(const struct relay *r, uint32_t client)
+{
+	return (r->lit >> client & 1) && !RELAYSET_BUG(UNLIT);
+}
+
 /* The relay that all of g goes over while it can; NONE: they share. */
 static uint32_t
 preferred_relay(const struct relayset *rs, const struct group *g)
@@ -38,6 +44,7 @@ preferred_relay(const struct relayset *rs, const struct group *g)
 struct view {
 	bool some_way;	/* a relay has a way to the client */
 	bool preferred; /* the preferred one is to be used */
+	bool lit;	/* relays have light to the client: those alone are used */
 	uint32_t choice;
 };
 
@@ -50,6 +57,7 @@ view_of(const struct relayset *rs, const struct group *g)
 		const struct relay *r = &rs->relay[i];
 		bool carries = relay_carries(rs, r, g->client);
 		v.some_way |= carries;
+		v.lit |= carries && !relay_drains(r) && has_light(r, g->client);
 		if (i == v.choice)
 			v.preferred = carries && !relay_drains(r);
 	}
@@ -67,6 +75,8 @@ weight_in(const struct relayset *rs, const struct group *g, const struct view *v
 		return v->some_way ? NOT_A_MEMBER : 0; /* they wait for a way */
 	if (relay_drains(r))
 		return DRAINS;
+	if (v->lit)
+		return has_light(r, g->client) ? (int)r->weight : 0;
 	if (v->preferred && i != v->choice)
 		return 0;
 	return (int)r->weight;

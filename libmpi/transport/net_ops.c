@@ -425,7 +425,7 @@ note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t no
 		break;
 	case RELAY_NOTE_WAYS:
 		if (n.label_base == LMPI_LABEL_BASE && n.token == (uint32_t)lmpi_loop.token)
-			relayset_ways(net.relays, path, n.ways, n.resend);
+			relayset_ways(net.relays, path, n.ways, n.resend, n.lit);
 		break;
 	case RELAY_NOTE_DEATH:
 		(void)relayset_death(net.relays, &n);

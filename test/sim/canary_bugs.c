@@ -333,6 +333,11 @@ static const struct plan {
 	P(STILL_LIT, B(DARK)),
 	P(UNSHARED, B(DARK)),
 #undef P
+	{.relayset = RELAYSET_BUG_UNLIT,
+	 .name = "UNLIT",
+	 .run = relight_run,
+	 .scenario = "relight",
+	 .breaks = B(LIT)},
 	{.relayset = RELAYSET_BUG_HUSHED,
 	 .name = "HUSHED",
 	 .run = survive_run,

@@ -190,7 +190,7 @@ end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const 
 		if (!e->w->s->failed)
 			(void)relayset_death(e->relays, n);
 	} else if (n->type == RELAY_NOTE_WAYS) {
-		relayset_ways(e->relays, path, n->ways, n->resend);
+		relayset_ways(e->relays, path, n->ways, n->resend, n->lit);
 	} else if (n->type == RELAY_NOTE_RELAYS) {
 		INVARIANT(e->w->s, HONEST, !relay_list_decode(bytes, len, &l),
 			  "rank %u: bad RELAYS", e->rank);

@@ -51,6 +51,8 @@
 	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own")  \
 	X(DARK, "dark",                                                                            \
 	  "no more links are lit than there are wavelengths, and none over a withdrawn port")      \
+	X(LIT, "by-light",                                                                         \
+	  "what is for a cluster goes over relays that have light to it, while there are such")    \
 	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")          \
 	/* often */                                                                                \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")         \

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Light paths beside trunks (lib/relay, relay/light.h): circuits between the light ports of relays
  * come and go at random while all processes talk.  Both relays are told of each, at times of their
- * own; some are drained first, some are cut before, on both ways or on one.  Streams check that
- * nothing is lost, comes twice or changes; here, that light carried, that what was ordered was
- * answered. */
+ * own; some are drained first, some are cut before, on both ways or on one.  Where a cluster has
+ * two relays, both have light ports.  Streams check that nothing is lost, comes twice or changes;
+ * here, that light carried, that what was ordered was answered, and that processes hand what is
+ * for a cluster to the relays that have light to it. */
+#include "invariants.h"
 #include "scenario.h"
+
+#include "relayset/relayset.h"
 
 #include <stdio.h>
 
 #define LIGHTS	  2
 #define SKEW_NS	  (5 * BASE_MS_NS)
+#define HEARD_NS  (50 * BASE_MS_NS)  /* processes know what was said about light */
 #define ANSWER_NS (400 * BASE_MS_NS) /* UP or FAILED, and DRAINED long before */
 
 enum ends { DRAINED, CUT, HALF_CUT, ENDS };
@@ -18,21 +23,24 @@ enum ends { DRAINED, CUT, HALF_CUT, ENDS };
 struct lamp {
 	bool busy, waits; /* for an answer */
 	enum base_lightpath said;
-	uint64_t until_ns;
+	uint64_t until_ns, said_ns;
 };
 
 /* A circuit under way: both its ports. */
 struct circuit {
 	uint32_t relay[2], slot[2];
 	enum ends end;
+	/* By light alone, since then: what processes had handed to the relay beside it. */
+	bool watched[2];
+	uint64_t beside[2];
 };
 
 struct relight {
 	struct world *w;
 	struct base_prng prng;
-	struct lamp lamp[CLUSTERS_MAX][LIGHTS]; /* by client */
+	struct lamp lamp[RELAYS_MAX][LIGHTS];
 	struct circuit circuit[256];
-	uint32_t n, up, failed, drained, ended[ENDS];
+	uint32_t n, up, failed, drained, watched, ended[ENDS];
 	uint64_t stop_ns;
 };
 
@@ -51,16 +59,17 @@ within(struct relight *f, uint64_t ns)
 static struct lamp *
 lamp_of(struct relight *f, const struct circuit *c, int side)
 {
-	return &f->lamp[f->w->relay[c->relay[side]].client][c->slot[side]];
+	return &f->lamp[c->relay[side]][c->slot[side]];
 }
 
 static void
 on_light(struct rnode *r, uint32_t slot, enum base_lightpath state)
 {
 	struct relight *f = of(r->w);
-	struct lamp *l = &f->lamp[r->client][slot];
+	struct lamp *l = &f->lamp[r - r->w->relay][slot];
 	l->waits = false;
 	l->said = state;
+	l->said_ns = r->w->s->now_ns;
 	f->up += state == BASE_LIGHTPATH_OPEN;
 	f->failed += state == BASE_LIGHTPATH_FAILED;
 	f->drained += state == BASE_LIGHTPATH_DRAINED;
@@ -129,6 +138,81 @@ is_free(struct sim *s, void *who, uint64_t n)
 	}
 }
 
+/* ---- who is handed what ---- */
+
+static bool
+dark_for_long(const struct relight *f, uint32_t relay)
+{
+	bool dark = true;
+	for (uint32_t i = 0; i < LIGHTS; i++) {
+		const struct lamp *l = &f->lamp[relay][i];
+		dark = dark && l->said != BASE_LIGHTPATH_OPEN &&
+		       l->said_ns + HEARD_NS <= f->w->s->now_ns;
+	}
+	return dark;
+}
+
+/* Segments that processes of its cluster have dealt to that relay. */
+static uint64_t
+dealt_to(const struct world *w, uint32_t relay)
+{
+	const struct rnode *r = &w->relay[relay];
+	struct suci_addr at_leg =
+		relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
+	uint64_t n = 0;
+	for (uint32_t e = 0; e < w->nend; e++) {
+		struct relayset_info i;
+		uint32_t at = relayset_find(w->end[e].relays, &at_leg);
+		if (w->end[e].client != r->client || at == RELAYSET_NONE)
+			continue;
+		relayset_info(w->end[e].relays, at, &i);
+		n += i.segments;
+	}
+	return n;
+}
+
+/* The other relay of a cluster of two; NONE: there is no such. */
+static uint32_t
+beside(const struct world *w, uint32_t relay)
+{
+	uint32_t client = w->relay[relay].client, first = w->first_relay[client];
+	return w->conf.cluster[client].relays == 2 ? first + (relay == first) : UINT32_MAX;
+}
+
+/* It has been lit for long: where there is one other cluster, the relay beside gets nothing. */
+static void
+watch(struct sim *s, void *who, uint64_t n)
+{
+	struct relight *f = who;
+	struct circuit *c = &f->circuit[n];
+	for (int side = 0; side < 2; side++) {
+		const struct lamp *l = lamp_of(f, c, side);
+		uint32_t other = beside(f->w, c->relay[side]);
+		if (f->w->conf.nclusters != 2 || other == UINT32_MAX ||
+		    l->said != BASE_LIGHTPATH_OPEN || l->said_ns + HEARD_NS > s->now_ns ||
+		    !dark_for_long(f, other))
+			continue;
+		c->watched[side] = true;
+		c->beside[side] = dealt_to(f->w, other);
+	}
+}
+
+static void
+watched(struct relight *f, const struct circuit *c)
+{
+	for (int side = 0; side < 2; side++) {
+		uint32_t other = beside(f->w, c->relay[side]);
+		if (!c->watched[side] || lamp_of(f, c, side)->said != BASE_LIGHTPATH_OPEN ||
+		    !dark_for_long(f, other))
+			continue;
+		f->watched++;
+		uint64_t more = dealt_to(f->w, other) - c->beside[side];
+		INVARIANT(f->w->s, LIT, !more,
+			  "relay %u has light, and relay %u beside it got %llu segments",
+			  c->relay[side], other, (unsigned long long)more);
+	}
+}
+
 /* Cut first, or drained first; either way both are told, and answer. */
 static void
 part(struct sim *s, void *who, uint64_t n)
@@ -137,6 +221,7 @@ part(struct sim *s, void *who, uint64_t n)
 	const struct circuit *c = &f->circuit[n];
 	uint64_t at = s->now_ns;
 	f->ended[c->end]++;
+	watched(f, c);
 	if (c->end != DRAINED) {
 		shine(f, c, 0, false);
 		if (c->end == CUT)
@@ -162,7 +247,9 @@ aim(struct sim *s, void *who, uint64_t arg)
 	for (int side = 0; side < 2; side++) {
 		client[side] = (uint32_t)base_prng_below(&f->prng, w->conf.nclusters);
 		c.slot[side] = (uint32_t)base_prng_below(&f->prng, LIGHTS);
-		c.relay[side] = w->first_relay[client[side]];
+		c.relay[side] =
+			w->first_relay[client[side]] +
+			(uint32_t)base_prng_below(&f->prng, w->conf.cluster[client[side]].relays);
 	}
 	if (client[0] == client[1] || lamp_of(f, &c, 0)->busy || lamp_of(f, &c, 1)->busy)
 		return;
@@ -174,6 +261,7 @@ aim(struct sim *s, void *who, uint64_t arg)
 		sim_at(s, s->now_ns + within(f, SKEW_NS), light_side, f,
 		       (uint64_t)n << 1 | (unsigned)side);
 	}
+	sim_at(s, s->now_ns + SKEW_NS + 2 * HEARD_NS, watch, f, n);
 	/* Now and then before it is up. */
 	uint64_t lasts =
 		base_prng_below(&f->prng, 8) ? SKEW_NS + within(f, 200 * BASE_MS_NS) : SKEW_NS;
@@ -242,17 +330,17 @@ relight_run(uint64_t seed, bool verbose, struct outcome *o)
 		strays += n->strays_sent;
 		SIM_CHECK(s, !n->jobs_aborted, "relay %u ended the job", i);
 	}
-	for (uint32_t k = 0; k < w->conf.nclusters; k++)
+	for (uint32_t k = 0; k < w->nrelay; k++)
 		for (uint32_t i = 0; i < LIGHTS; i++)
 			SIM_CHECK(s, !f->lamp[k][i].waits || s->now_ns < f->lamp[k][i].until_ns,
-				  "port %u of client %u was told something and says nothing", i, k);
+				  "port %u of relay %u was told something and says nothing", i, k);
 	SIM_CHECK(s, f->n < 20 || (f->up && light), "%u circuits, %u up, and nothing over light",
 		  f->n, f->up);
 	snprintf(o->note, sizeof o->note,
 		 "%u ranks %u relays, %llu KB; %u circuits (%u cut, %u half), %u up %u failed %u "
-		 "drained; segments %llu light %llu trunks %llu rerouted",
+		 "drained, %u watched; segments %llu light %llu trunks %llu rerouted",
 		 w->nend, w->nrelay, (unsigned long long)w->bytes_total / 1024, f->n, f->ended[CUT],
-		 f->ended[HALF_CUT], f->up, f->failed, f->drained, (unsigned long long)light,
-		 (unsigned long long)all, (unsigned long long)strays);
+		 f->ended[HALF_CUT], f->up, f->failed, f->drained, f->watched,
+		 (unsigned long long)light, (unsigned long long)all, (unsigned long long)strays);
 	scenario_end(w, o);
 }

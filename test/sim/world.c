@@ -181,10 +181,10 @@ world_new(struct sim *s, const struct world_conf *conf)
 			*r = (struct rnode){.w = w,
 					    .client = c,
 					    .index = i,
-					    .nlegs = 2 + (i ? 0 : conf->lights),
+					    .nlegs = 2 + conf->lights,
 					    .ipv4 = {0x0a0000c8 + i, 0xc0000201 + 16 * c + i}};
 			for (uint32_t leg = 2; leg < r->nlegs; leg++)
-				r->ipv4[leg] = 0x0a320000 + LIGHTS_MAX * c + leg;
+				r->ipv4[leg] = 0x0a320000 + LIGHTS_MAX * w->nrelay + leg;
 		}
 	}
 	make_ids(w);

@@ -113,7 +113,7 @@ struct world_conf {
 	/* Relays know that the job survives deaths, and tell of them; wants end_app.lost. */
 	bool tolerant;
 	uint64_t partition_ns;
-	uint32_t lights;	   /* light ports of the first relay of each cluster */
+	uint32_t lights;	   /* light ports of each relay */
 	const struct end_app *app; /* NULL: streams */
 };
 

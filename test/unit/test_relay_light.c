@@ -101,6 +101,20 @@ send_to(struct light_relay *x, uint64_t cookie, uint32_t rank)
 	return (uint32_t)feed(x->r, x->proc, &s);
 }
 
+/* What the process was told last. */
+static void
+process_knows(const struct light_relay *x, uint32_t clients)
+{
+	const struct fake_path *f = &x->r->ep.path[x->proc];
+	struct relay_note n = {.type = 0};
+	for (uint32_t i = f->nnotes; i-- > 0 && n.type != RELAY_NOTE_WAYS;)
+		assert_int_equal(relay_note_decode(f->note[i], f->note_len[i], &n), 0);
+	assert_int_equal(n.type, RELAY_NOTE_WAYS);
+	assert_int_equal(n.ways, 3);
+	assert_int_equal(n.lit, clients);
+	assert_int_equal(n.resend, 0);
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static void
@@ -132,6 +146,27 @@ bad_orders(void **state)
 	told(x.r, 0, 1, BASE_LIGHTPATH_DRAINED);
 	assert_int_equal(relay_core_light(x.r->c, 1, &o, x.r->ep.now), 0);
 	check(x.r);
+	finish(&x);
+}
+
+/* Processes hand what is for a cluster to the relay that has light to it. */
+static void
+processes_are_told(void **state)
+{
+	(void)state;
+	struct light_relay x = new_relay(RELAY_POLICY_DEST);
+	tick(x.r, MS);
+	process_knows(&x, 0);
+	lit(x.r, 0, 0);
+	tick(x.r, MS);
+	process_knows(&x, 2);
+	lit(x.r, 1, 1);
+	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
+	tick(x.r, MS);
+	process_knows(&x, 2);
+	assert_int_equal(relay_core_dark(x.r->c, 1, x.r->ep.now), 0);
+	tick(x.r, MS);
+	process_knows(&x, 0);
 	finish(&x);
 }
 
@@ -475,7 +510,6 @@ dies(void **state)
 	uint32_t p = lit(x.r, 0, 0);
 	for (uint32_t i = 0; i < 5; i++)
 		send_to(&x, i, 1);
-	uint32_t notes = x.r->ep.path[x.proc].nnotes;
 	fake_down(&x.r->ep, p, SUCI_DOWN_SILENT, "");
 	check(x.r);
 	told(x.r, 0, 2, BASE_LIGHTPATH_FAILED);
@@ -484,7 +518,7 @@ dies(void **state)
 	tick(x.r, 0);
 	assert_int_equal(x.r->ep.path[x.trunk[0]].nsent, 5);
 	assert_int_equal(send_to(&x, 9, 1), SUCI_TAKEN);
-	assert_int_equal(x.r->ep.path[x.proc].nnotes, notes);
+	process_knows(&x, 0); /* of that, and nothing is to be sent again */
 	assert_int_equal(x.r->ended, 0);
 	/* Its trunk's slot is not kept for it. */
 	assert_int_equal(relay_job_end(x.r->c, BASE, "", x.r->ep.now), 0);
@@ -577,21 +611,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_orders),
-		cmocka_unit_test(says_it_again),
-		cmocka_unit_test(comes_or_fails),
-		cmocka_unit_test(comes_in),
-		cmocka_unit_test(is_taken_first),
-		cmocka_unit_test(several_lights),
-		cmocka_unit_test(source_is_checked),
-		cmocka_unit_test(standby),
-		cmocka_unit_test(light_without_trunks),
-		cmocka_unit_test(too_big_for_light),
-		cmocka_unit_test(drains),
-		cmocka_unit_test(drains_late),
-		cmocka_unit_test(dies),
-		cmocka_unit_test(opened_again),
-		cmocka_unit_test(notes),
+		cmocka_unit_test(bad_orders),	     cmocka_unit_test(processes_are_told),
+		cmocka_unit_test(says_it_again),     cmocka_unit_test(comes_or_fails),
+		cmocka_unit_test(comes_in),	     cmocka_unit_test(is_taken_first),
+		cmocka_unit_test(several_lights),    cmocka_unit_test(source_is_checked),
+		cmocka_unit_test(standby),	     cmocka_unit_test(light_without_trunks),
+		cmocka_unit_test(too_big_for_light), cmocka_unit_test(drains),
+		cmocka_unit_test(drains_late),	     cmocka_unit_test(dies),
+		cmocka_unit_test(opened_again),	     cmocka_unit_test(notes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

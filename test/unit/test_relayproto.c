@@ -169,8 +169,8 @@ static void
 ways_and_lost(void **state)
 {
 	(void)state;
-	static const uint8_t ways_golden[] = {5,    0, 0, 0, 16, 0, 0, 0, 7,
-					      0x80, 0, 0, 1, 0,	 0, 0, 2};
+	static const uint8_t ways_golden[] = {5, 0, 0, 0, 16, 0, 0, 0, 7, 0x80, 0,
+					      0, 1, 0, 0, 0,  2, 0, 0, 4, 0};
 	static const uint8_t lost_golden[] = {6, 1, 0, 0, 0, 10, 0, 0, 7, 0x1b, 0x58, 1};
 	struct relay_note n;
 	uint8_t note[RELAY_NOTE_MAX];
@@ -178,12 +178,18 @@ ways_and_lost(void **state)
 				  .label_base = 16,
 				  .token = 7,
 				  .ways = 0x80000001,
-				  .resend = 2};
+				  .resend = 2,
+				  .lit = 0x400};
 	size_t len = relay_note_encode(&ways, note);
 	assert_int_equal(len, sizeof ways_golden);
 	assert_memory_equal(note, ways_golden, len);
-	assert_int_equal(relay_note_decode(note, len - 1, &n), RELAYPROTO_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(note, len - 5, &n), RELAYPROTO_ERR_MALFORMED);
+	/* Older senders say nothing of light. */
+	assert_int_equal(relay_note_decode(note, len - 4, &n), 0);
+	assert_int_equal(n.lit, 0);
+	assert_int_equal(n.resend, 2);
 	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_int_equal(n.lit, 0x400);
 	assert_int_equal(n.ways, 0x80000001);
 	assert_int_equal(n.resend, 2);
 	assert_int_equal(n.token, 7);

@@ -605,15 +605,35 @@ ways(void **state)
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, 1);
 	/* Relay 0 lost its trunks, and what it had: over the others, once. */
-	relayset_ways(set, set->relay[0].path, ~(1u << CLIENT), 1u << CLIENT);
+	relayset_ways(set, set->relay[0].path, ~(1u << CLIENT), 1u << CLIENT, 0);
 	pass(100 * BASE_MS_NS);
 	members(-1, 1, 1);
 	before = fakes[1].segments + fakes[2].segments;
 	assert_true(before >= 1);
-	relayset_ways(set, set->relay[0].path, UINT32_MAX, 0);
+	relayset_ways(set, set->relay[0].path, UINT32_MAX, 0, 0);
 	pass(100 * BASE_MS_NS);
 	members(1, 0, 0);
 	assert_int_equal(fakes[0].segments, 1);
+}
+
+/* Whatever the policy says, what is for a client goes over the relays that have light to it. */
+static void
+light_goes_first(void **state)
+{
+	static const struct {
+		uint32_t relay, lit, want[RELAYS];
+	} step[] = {{1, 1u << CLIENT, {0, 1, 0}},
+		    {2, 1u << CLIENT, {0, 1, 1}},
+		    {1, 1u << (CLIENT + 1), {0, 0, 1}},
+		    {2, 0, {1, 0, 0}}};
+	(void)state;
+	told(RELAY_POLICY_DEST, 1);
+	for (uint32_t i = 0; i < sizeof step / sizeof *step; i++) {
+		const uint32_t *w = step[i].want, r = step[i].relay;
+		relayset_ways(set, set->relay[r].path, UINT32_MAX, 0, step[i].lit);
+		pass(100 * BASE_MS_NS);
+		members((int)w[0], (int)w[1], (int)w[2]);
+	}
 }
 
 static void
@@ -767,6 +787,7 @@ main(void)
 		ROW(silence),
 		ROW(drain),
 		ROW(ways),
+		ROW(light_goes_first),
 		ROW(nobody_left),
 		ROW(back_in_time),
 		ROW(deaths),

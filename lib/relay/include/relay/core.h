@@ -82,7 +82,8 @@
  * is a way to, before any trunk; a full one makes them wait.  It brings the segments that the
  * trunk to that relay may bring.  Both relays open it, as soon as they are told to; the answer
  * proves that there is light, and its address whose.  After DRAINED what the peer still sends
- * is taken until it is through as well.
+ * is taken until it is through as well.  In a cluster of several relays its processes are told
+ * (WAYS) to which clients the relay has light, and hand what is for those to it.
  *
  * Notes of type RELAY_NOTE_LIGHT are none of the core's business: it carries them between the
  * processes of its jobs and the caller (ops->note_other, relay_core_note()).

@@ -56,8 +56,9 @@ struct relay_note {
 	uint32_t label_base; /* PING: 0 */
 	uint32_t token;	     /* 0: none given */
 	/* WAYS, bit per client: those that are reached over the sender now; those to which
-	 * something may have been lost and is to be sent again end to end. */
-	uint32_t ways, resend;
+	 * something may have been lost and is to be sent again end to end; those to which the
+	 * sender has light (older senders: none). */
+	uint32_t ways, resend, lit;
 	/* LOST: the relay whose path went down at the process, or came up again. */
 	uint32_t ipv4;
 	uint16_t port;

@@ -12,7 +12,8 @@
  *
  * Lanes to other clusters stand in groups of lib/suci, one for each pair of a client and the relay
  * that start-up named for a process of it.  The groups of a client differ by which relay is
- * preferred (policy DEST) or are all alike (SOURCE, STRIPE).  Whenever a relay comes, goes, drains
+ * preferred (policy DEST) or are all alike (SOURCE, STRIPE).  While relays have light to a client,
+ * they share what is for it, whatever the policy says.  Whenever a relay comes, goes, drains
  * or tells of other ways, the next turn settles members and weights of all groups.
  *
  * Silence counts only while the process listened: a program that computes reads no socket, and no
@@ -106,7 +107,8 @@ bool relayset_path_down(struct relayset *rs, uint32_t path, enum suci_down why, 
 			uint64_t now_ns);
 /* Notes of the relay at the other end of path; of this job, as the caller has checked. */
 void relayset_list(struct relayset *rs, uint32_t path, const struct relay_list *l);
-void relayset_ways(struct relayset *rs, uint32_t path, uint32_t ways, uint32_t resend);
+void relayset_ways(struct relayset *rs, uint32_t path, uint32_t ways, uint32_t resend,
+		   uint32_t lit);
 /* Tell relay i.  False: it is not up, or takes no note now. */
 bool relayset_tell(struct relayset *rs, uint32_t i, const void *note, size_t len, uint64_t now_ns);
 
@@ -147,6 +149,7 @@ struct relayset_info {
 	uint32_t weight;  /* 0: it drains */
 	uint32_t downs;
 	bool up;
+	uint32_t lit;		  /* clients it has light to, a bit each */
 	uint64_t segments, bytes; /* dealt to its path */
 };
 uint32_t relayset_count(const struct relayset *rs);
