@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # libmmp over relays: two sites with the same private addresses, five ranks, all to all with every
 # byte checked; met by a file, by the address itself, under a launcher in each site; what goes
-# wrong is said; a rank that is killed, and a relay, end the waits of the others.
+# wrong is said; a rank that is killed, and a relay, end the waits of the others.  A relay that is
+# replaced by itself or by a second one ends the job, too, and carries the next one.
 # ipv6: yes
-# timeout: 200
+# timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-CLUSTERS='a b' NODES=2 RELAYS=1
+CLUSTERS='a b' NODES=2 RELAYS=1 RELAYS_B=2
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -22,7 +23,7 @@ W=$(mktemp -d)
 testbed_up || fail "no testbed"
 testbed_wanem "$B/bin/wanem" --delay-ms 5 --loss 0.001 || fail "wanem does not start"
 TB_RELAY_CONF='"doors": { "max": 1024 }'
-testbed_relayd "$B" afe0 bfe0 || fail "relayd does not start"
+testbed_relayd "$B" afe0 bfe0 bfe1 || fail "relayd does not start"
 cat >"$W/hosts" <<'EOP'
 10.0.0.1 7801 north
 10.0.0.1 7802 north
@@ -31,15 +32,18 @@ cat >"$W/hosts" <<'EOP'
 10.0.0.2 7801 south
 EOP
 NODE=(a0 a0 a1 b0 b1)
+SOUTH=10.0.0.254:7812 # the relay of ranks 3 and 4
 
 # begin RANKS NAME=VALUE... -- PROGRAM ARG...: their output in $W/out.
 begin() {
-	local ranks=$1 env=() i
+	local ranks=$1 env=() i at
 	shift
 	while [ "$1" != -- ]; do env+=("$1"); shift; done
 	shift
 	for i in $ranks; do
-		env LIBMMP_RELAY=10.0.0.254:7812 LIBMMP_MEET="$W/meet" "${env[@]}" LIBMMP_RANK="$i" \
+		at=10.0.0.254:7812
+		((i < 3)) || at=$SOUTH
+		env LIBMMP_RELAY=$at LIBMMP_MEET="$W/meet" "${env[@]}" LIBMMP_RANK="$i" \
 			timeout 120 "$TB_DIR/in" "${NODE[i]}" "$@" >"$W/out$i" 2>&1 &
 		pids[i]=$!
 	done
@@ -146,14 +150,31 @@ for mode in thread inline; do
 	grep -qh 'rank 3 (of site 1) is gone' "$W"/out[012] || fail "killed, $mode: nobody says who: $(cat "$W"/out?)"
 	pass "a rank of the other site that is killed ends the waits of all, $mode"
 done
-rm -f "$W/meet"
-begin '0 1 2 3 4' LIBMMP_PROGRESS=thread -- "$ALL" "$W/hosts" 1000000 5000
-testbed_wait 60 "five ranks" runs
-sleep 1
-testbed_stop relayd-bfe0 >/dev/null 2>&1
-ends "no relay" '0 1 2 3 4'
-grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "no relay: $(cat "$W"/out[34])"
-pass "a relay that ends ends the waits of all"
+
+# replaced WHAT MODE SIGNAL COMMAND...: the relay of ranks 3 and 4 ends while all run, and the command
+# puts another one there; all end and say why, and the next job is carried.
+replaced() {
+	local what=$1 mode=$2 signal=$3 pid
+	shift 3
+	rm -f "$W/meet"
+	begin '0 1 2 3 4' LIBMMP_PROGRESS="$mode" -- "$ALL" "$W/hosts" 1000000 5000
+	testbed_wait 60 "five ranks" runs
+	sleep 1
+	read -r pid <"$TB_DIR/pid-relayd-bfe0"
+	kill "-$signal" "$pid"
+	{ wait "$pid"; } 2>/dev/null
+	"$@" || fail "$what: no other relay"
+	ends "$what" '0 1 2 3 4'
+	grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "$what: $(cat "$W"/out[34])"
+	grep -qh 'rank [34] (of site 1) is \(gone\|out of reach\)' "$W"/out[012] || fail "$what: $(cat "$W"/out[012])"
+	pass "$what ends the waits of all"
+	all "$what: the next job" 3 20000 LIBMMP_PROGRESS="$mode"
+}
+again() { testbed_relayd "$B" bfe0; }
+second() { SOUTH=10.0.0.253:7812; }
+replaced "a relay that is killed and started again, inline" inline KILL again
+replaced "a relay that is ended and started again, thread" thread TERM again
+replaced "a relay that is killed beside a second one" thread KILL second
 
 testbed_down
 rm -rf "$W"
