@@ -6,7 +6,8 @@
 #	spd_conf PROGRAM...	configuration for them: $SPD/conf.json; knobs below
 #	spd_start		a daemon on each; logs $SPD/n0.log ..
 #
-# Knobs: SPD_COMPUTE, SPD_SPARES, SPD_MORE (members of the file, with a comma before them).
+# Knobs: SPD_COMPUTE, SPD_SPARES, SPD_MORE (members of the file, with a comma before them); SPD_FILE
+# another file for spd_daemon.
 
 SPD=$(mktemp -d /tmp/spd.XXXXXX)
 SPD_ID=spd$$
@@ -63,7 +64,7 @@ spd_daemon() {
 	local n=$1
 	shift
 	mkdir -p "$SPD/state"
-	ip netns exec "$(spd_ns "$n")" "$B/bin/mpispd" --unit "$n" --socket "$SPD/$n.sock" "$@" "$SPD/conf.json" \
+	ip netns exec "$(spd_ns "$n")" "$B/bin/mpispd" --unit "$n" --socket "$SPD/$n.sock" "$@" "${SPD_FILE:-$SPD/conf.json}" \
 		>>"$SPD/$n.log" 2>&1 </dev/null &
 	echo $! >"$SPD/$n.pid"
 }

@@ -96,4 +96,62 @@ rm "$SPD/hoard"
 spd_wait "the end" over
 verdict "what was hoarded is given, and nothing lost" \
 	"$(grep -hq 'output: 240 frames, 0 lost, 0 twice' "$SPD/n3.log" || tail -n 5 "$SPD"/n*.log)"
+
+# ---- a cluster for which the file has a place and a size, and nothing else ----
+# The input's node is started again with that file: it finds the new cluster all the same.
+of_all() { # FILTER2 PLACE
+	cat <<-END
+		{ "universe": { "name": "smoke", "psk_file": "$SPD/key", "state": "$SPD/state" },
+		  "detect": { "beat_ms": 100, "missed": 8 }, "severity": { "cluster": "continue" },
+		  "units": { "n0": "10.99.0.1", "n1": "10.99.0.2", "n3": "10.99.0.4", "n2": "$2" },
+		  "clusters": {
+		    "input": { "units": ["n0"], "program": ["$P", "input", "--frames", "600", "--go", "$SPD/go"], "compute": 1, "out": 1 },
+		    "filter": { "units": ["n1"], "program": ["$P", "filter"], "compute": 2, "out": 1 },
+		    "output": { "units": ["n3"], "program": ["$P", "output", "--frames", "600"], "compute": 1 },
+		    "more": { $1 "units": ["n2"], "compute": 2, "in": 0, "out": 1, "start": "later" } },
+		  "chains": [ { "from": "input", "to": "filter", "window": 16 },
+		              { "from": "filter", "to": "output", "window": 16, "ordered": true } ] }
+	END
+}
+of_all '' '*' >"$SPD/conf.json"
+of_all "\"program\": [\"$P\", \"filter\"]," 10.99.0.3 >"$SPD/own.json"
+verdict "--check takes a place for a cluster" \
+	"$("$B/bin/mpispd" --check "$SPD/conf.json" 2>&1 | grep -q 'can work' || "$B/bin/mpispd" --check "$SPD/conf.json" 2>&1)"
+for n in n0 n1 n2 n3; do : >"$SPD/$n.log"; done
+for n in n0 n1 n3; do spd_daemon $n --new; done
+spd_wait "the pipeline" runs || fail "it does not begin: $(tail -n 5 "$SPD"/n*.log)"
+said=$(ip netns exec "$(spd_ns n2)" "$B/bin/mpispd" --unit n2 --socket "$SPD/n2.sock" "$SPD/conf.json" 2>&1 </dev/null)
+verdict "its own node needs a file that says what runs there" \
+	"$(grep -q 'clusters.more.program: it is missing' <<<"$said" || echo "$said")"
+SPD_FILE=$SPD/own.json spd_daemon n2 --new
+came() { [ "$(grep -l 'unit n2 is up' "$SPD"/n[013].log | wc -l)" = 3 ]; }
+spd_wait "the new node" came || fail "n2 does not come: $(tail -n 5 "$SPD"/n*.log)"
+ctl n3 cluster add more && ctl n3 chain input more window=16 && ctl n3 chain more output ordered window=16 ||
+	fail "more is not added: $(tail -n 5 "$SPD"/n*.log)"
+complete() { ctl n3 log | grep -q 'cluster more is complete'; }
+spd_wait "all of the new cluster" complete || fail "more does not begin: $(tail -n 5 "$SPD"/n*.log)"
+ctl n3 cluster drain filter
+for p in $(ip netns pids "$(spd_ns n0)"); do { kill -9 "$p" && wait "$p"; } 2>/dev/null; done
+spd_daemon n0
+again() { grep -q 'rank 0 of input .* takes over' "$SPD/n0.log"; }
+spd_wait "the input" again
+touch "$SPD/go"
+spd_wait "the end" over
+verdict "a cluster whose nodes and program came later takes the frames" \
+	"$(grep -hq 'output: 600 frames, 0 lost, 0 twice, 0 out of order' "$SPD/n3.log" && grep -q 'filter: [1-9]' "$SPD/n2.log" || tail -n 12 "$SPD"/n*.log)"
+# Nodes of such a cluster have to agree on what is its own.  They wait for n0, which never comes.
+for n in n1 n2; do
+	cat >"$SPD/$n.json" <<-END
+		{ "universe": { "name": "apart", "psk_file": "$SPD/key", "state": "$SPD/apart", "start_timeout_s": 2 },
+		  "units": { "n0": "10.99.0.1:7999", "n1": "10.99.0.2:7999", "n2": "10.99.0.3:7999" },
+		  "clusters": { "first": { "units": ["n0"], "program": ["x"], "compute": 1, "out": 1 },
+		    "more": { "units": ["n1", "n2"], "program": ["$n"], "compute": 2, "in": 1, "start": "later" } } }
+	END
+	timeout 60 ip netns exec "$(spd_ns $n)" "$B/bin/mpispd" --unit $n --socket "$SPD/$n.apart" "$SPD/$n.json" \
+		>"$SPD/$n.said" 2>&1 </dev/null &
+	apart[${n#n}]=$!
+done
+wait "${apart[@]}"
+verdict "two files for the nodes of a later cluster are told" \
+	"$(grep -q 'unit n2 has another program, io, wdir, relay or place' "$SPD/n1.said" || cat "$SPD"/n[12].said)"
 exit $rc

@@ -93,6 +93,46 @@ stages_are_one_group(void **state)
 	spd_conf_free(c);
 }
 
+#define FIRST "\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM ",\"compute\":1,\"out\":1},"
+#define LATER "\"b\":{\"units\":[\"n1\",\"n2\"],\"start\":\"later\",\"in\":1,\"compute\":"
+
+/* Where nodes of a cluster that starts later are, and what runs there, is not for others. */
+static void
+what_is_a_clusters_own(void **state)
+{
+	static const struct {
+		const char *text;
+		bool same, own; /* as the first one */
+	} rows[] = {
+		{"{" UNIVERSE "," FIRST LATER "2}}}", true, true},
+		{"{ " UNIVERSE ",\n" FIRST LATER "2}}}", true, true},
+		{"{" UNIVERSE ",\"units\":{\"n1\":\"*\",\"n2\":\"*\"}," FIRST LATER "2}}}", true,
+		 false},
+		{"{" UNIVERSE ",\"units\":{\"n1\":\"10.0.0.9\"}," FIRST LATER "2," PROGRAM "}}}",
+		 true, false},
+		{"{" UNIVERSE "," FIRST LATER "2,\"wdir\":\"/\",\"io\":[\"q\"],"
+		 "\"relay\":\"10.0.0.9:7811\"}}}",
+		 true, false},
+		{"{" UNIVERSE "," FIRST LATER "3}}}", false, true},
+		{"{" UNIVERSE ",\"units\":{\"n0\":\"10.0.0.9\"}," FIRST LATER "2}}}", false, true},
+		{"{\"universe\":{\"name\":\"v\"}," FIRST LATER "2}}}", false, true},
+	};
+	uint64_t hash = 0, own = 0;
+	char why[SPD_WHY];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct spd_conf *c = read_text(rows[i].text, why);
+		assert_string_equal(why, "");
+		hash = i ? hash : c->hash;
+		own = i ? own : c->cluster[1].own;
+		if ((c->hash == hash) != rows[i].same || (c->cluster[1].own == own) != rows[i].own)
+			fail_msg("%s", rows[i].text);
+		assert_int_equal(c->cluster[0].own, 0);
+		spd_conf_free(c);
+	}
+}
+
 struct bad_text {
 	const char *text, *says;
 };
@@ -208,6 +248,10 @@ static void
 stages_that_cannot_work(void **state)
 {
 	static const struct bad_text bad[] = {
+		{"{" UNIVERSE
+		 ",\"units\":{\"n\":\"*\"},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
+		 "units: n is at \"*\", which is for clusters that start later"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
 		 ",\"compute\":1,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
 		 ",\"compute\":1,\"in\":1,\"start\":\"later\"}},\"chains\":[{\"from\":\"a\",\"to\":"
@@ -275,6 +319,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_have_places),
 		cmocka_unit_test(stages_are_one_group),
+		cmocka_unit_test(what_is_a_clusters_own),
 		cmocka_unit_test(relays_and_programs_of_pmix),
 		cmocka_unit_test(what_cannot_work_is_told),
 		cmocka_unit_test(stages_that_cannot_work),

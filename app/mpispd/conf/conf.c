@@ -273,7 +273,9 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 		else
 			spd_reading_failed(r, where, "a list of names of units is needed here");
 	}
-	read_conf_words(r, k->program, o, path, "program");
+	read_begin(r, k, o, path);
+	if (!k->later || json_object_get(o, "program"))
+		read_conf_words(r, k->program, o, path, "program");
 	if (json_object_get(o, "io"))
 		read_conf_words(r, k->io, o, path, "io");
 	k->wdir = spd_text_of(r, o, path, "wdir", false);
@@ -284,7 +286,6 @@ read_conf_cluster(struct reading *r, struct spd_conf *c, const char *name, const
 	k->io_spares = spd_number_of(r, o, path, "io_spares", 0, 256, 0);
 	k->stage = k->in + k->out > 0;
 	read_in_flight(r, k, o, path);
-	read_begin(r, k, o, path);
 	k->pmix = spd_truth_of(r, o, path, "pmix", false);
 	read_relay(r, k, o, path);
 	if (!r->failed)
@@ -327,6 +328,60 @@ read_pipeline(struct reading *r, struct spd_conf *c, const json_t *root)
 	c->missing_ms = spd_number_of(r, p, "pipeline", "missing_ms", 0, 3600000, 5000);
 }
 
+/* ---- what units have to agree on ---- */
+
+static void
+hash_json(struct reading *r, const json_t *o, uint64_t *hash)
+{
+	static const uint8_t key[16] = "mpispd";
+	char *text = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
+
+	if (text)
+		*hash = base_siphash(key, text, strlen(text));
+	else
+		spd_reading_failed(r, "", "out of memory");
+	free(text);
+}
+
+/* What is a cluster's own is taken out of `all` and put together in what is returned. */
+static json_t *
+part_own(json_t *all, const char *name)
+{
+	static const char *const own[] = {"program", "io", "wdir", "relay"};
+	json_t *o = json_object_get(json_object_get(all, "clusters"), name), *unit;
+	json_t *places = json_object_get(all, "units"), *part = json_object();
+	size_t i;
+
+	for (i = 0; i < sizeof own / sizeof *own; i++) {
+		json_object_set(part, own[i], json_object_get(o, own[i]));
+		json_object_del(o, own[i]);
+	}
+	json_array_foreach(json_object_get(o, "units"), i, unit)
+	{
+		const char *at = json_string_value(unit);
+		json_object_set(part, at, json_object_get(places, at));
+		json_object_del(places, at);
+	}
+	if (json_object_size(places) == 0)
+		json_object_del(all, "units");
+	return part;
+}
+
+static void
+hash_parts(struct reading *r, struct spd_conf *c, const json_t *root)
+{
+	json_t *all = json_deep_copy(root);
+
+	for (uint32_t k = 0; all && k < c->nclusters; k++) {
+		json_t *part = c->cluster[k].later ? part_own(all, c->cluster[k].name) : NULL;
+		if (part)
+			hash_json(r, part, &c->cluster[k].own);
+		json_decref(part);
+	}
+	hash_json(r, all, &c->hash);
+	json_decref(all);
+}
+
 /* ---- all of it ---- */
 
 static void
@@ -351,7 +406,6 @@ fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 struct spd_conf *
 spd_conf_parse(const char *name, const char *text, size_t len, char why[SPD_WHY])
 {
-	static const uint8_t key[16] = "mpispd";
 	struct reading r = {.why = why};
 	json_error_t error;
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
@@ -365,12 +419,13 @@ spd_conf_parse(const char *name, const char *text, size_t len, char why[SPD_WHY]
 	c = calloc(1, sizeof *c);
 	if (c)
 		fill_conf(&r, c, root);
+	if (c && !r.failed)
+		hash_parts(&r, c, root);
 	json_decref(root);
 	if (!c) {
 		snprintf(why, SPD_WHY, "out of memory");
 		return NULL;
 	}
-	c->hash = base_siphash(key, text, len);
 	if (!r.failed)
 		return c;
 	spd_conf_free(c);

@@ -208,6 +208,25 @@ mark_stages(struct spd_conf *c)
 		c->cluster[c->chain[i].from].stage = c->cluster[c->chain[i].to].stage = true;
 }
 
+static void
+check_unit_places(struct reading *r, const struct spd_conf *c)
+{
+	for (uint32_t a = 0; a < c->nunits; a++) {
+		const struct spd_unit *u = &c->unit[a];
+		bool anywhere = strcmp(u->host, SPD_ANYWHERE) == 0;
+		if (anywhere && !c->cluster[u->cluster].later)
+			spd_reading_failed(r, "units",
+					   "%s is at \"" SPD_ANYWHERE
+					   "\", which is for clusters that start later; %s starts "
+					   "now",
+					   u->name, c->cluster[u->cluster].name);
+		for (uint32_t b = a + 1; b < c->nunits && !anywhere; b++)
+			if (strcmp(u->host, c->unit[b].host) == 0 && u->port == c->unit[b].port)
+				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
+						   u->name, c->unit[b].name, u->host, u->port);
+	}
+}
+
 void
 spd_check_rules(struct reading *r, struct spd_conf *c)
 {
@@ -216,13 +235,7 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 		check_cluster(r, c, &c->cluster[i]);
 	for (uint32_t i = 0; i < c->nclusters; i++)
 		check_pmix_cluster(r, &c->cluster[i]);
-	for (uint32_t a = 0; a < c->nunits; a++)
-		for (uint32_t b = a + 1; b < c->nunits; b++)
-			if (strcmp(c->unit[a].host, c->unit[b].host) == 0 &&
-			    c->unit[a].port == c->unit[b].port)
-				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
-						   c->unit[a].name, c->unit[b].name,
-						   c->unit[a].host, c->unit[a].port);
+	check_unit_places(r, c);
 	check_none_left(r, c);
 	check_chained(r, c);
 	check_stages(r, c);

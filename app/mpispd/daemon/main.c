@@ -164,7 +164,8 @@ spd_reload(char why[SPD_WHY])
 
 	if (!now)
 		return false;
-	bool other = now->hash != spd.conf->hash;
+	uint32_t k = (uint32_t)(spd.cluster - spd.conf->cluster);
+	bool other = now->hash != spd.conf->hash || now->cluster[k].own != spd.cluster->own;
 	spd_conf_free(now);
 	if (other)
 		spd_log("reload: %s has changed; for that stop all daemons, and start them again",
@@ -392,6 +393,13 @@ find_me(const char *name)
 		return false;
 	}
 	spd.cluster = &spd.conf->cluster[spd.conf->unit[spd.me].cluster];
+	if (!spd.cluster->program[0]) {
+		fprintf(stderr,
+			"mpispd: clusters.%s.program: it is missing; only files of nodes of other "
+			"clusters may go without it\n",
+			spd.cluster->name);
+		return false;
+	}
 	if (!spd_group_make(spd.conf, spd.conf->unit[spd.me].cluster, &spd.group)) {
 		fprintf(stderr, "mpispd: out of memory\n");
 		return false;

@@ -17,6 +17,13 @@
 
 static uint8_t *block; /* BLOCK_ROOM */
 
+/* It is known when it has written to us. */
+static bool
+is_anywhere(uint32_t unit)
+{
+	return strcmp(spd.conf->unit[unit].host, SPD_ANYWHERE) == 0;
+}
+
 static bool
 resolve_units(char why[SPD_WHY])
 {
@@ -24,6 +31,15 @@ resolve_units(char why[SPD_WHY])
 
 	for (uint32_t u = 0; u < c->nunits; u++) {
 		struct addrinfo hints = {.ai_family = AF_INET}, *found = NULL;
+		if (is_anywhere(u) && u != spd.me)
+			continue;
+		if (is_anywhere(u)) {
+			snprintf(why, SPD_WHY,
+				 "units.%s: \"" SPD_ANYWHERE "\" is for other nodes; the file of "
+				 "this one has to say where it is",
+				 c->unit[u].name);
+			return false;
+		}
 		int e = getaddrinfo(c->unit[u].host, NULL, &hints, &found);
 		if (e || !found) {
 			snprintf(why, SPD_WHY, "unit %s: %s: %s; say where it is in \"units\"",
@@ -46,7 +62,7 @@ database(void)
 	for (uint32_t u = 0; db && u < spd.conf->nunits; u++) {
 		struct in_addr a = {htonl(spd.ip[u])};
 		inet_ntop(AF_INET, &a, ip, sizeof ip);
-		if (datagram_db_add(db, u, ip, spd.conf->unit[u].port) != 0) {
+		if (datagram_db_add(db, u, is_anywhere(u) ? NULL : ip, spd.conf->unit[u].port)) {
 			datagram_db_free(db);
 			return NULL;
 		}
@@ -164,7 +180,8 @@ tell_here(uint32_t unit)
 	spd_net_note(unit, &(struct spd_note){.type = SPD_NOTE_HERE,
 					      .version = SPD_WIRE_VERSION,
 					      .state = (uint8_t)state_of_start(),
-					      .hash = spd.conf->hash});
+					      .hash = spd.conf->hash,
+					      .own = spd.cluster->own});
 }
 
 static void
@@ -188,20 +205,32 @@ begin_now(uint64_t now_ns)
 	tell_here_all();
 }
 
+/* NULL: it is as we are. */
+static const char *
+difference_to(uint32_t unit, const struct spd_note *n)
+{
+	if (n->version != SPD_WIRE_VERSION)
+		return "runs another version of mpispd: update one of them";
+	if (n->hash != spd.conf->hash)
+		return "has another configuration: give all units the same file";
+	if (&spd.conf->cluster[spd.conf->unit[unit].cluster] == spd.cluster &&
+	    n->own != spd.cluster->own)
+		return "has another program, io, wdir, relay or place of a unit for the cluster "
+		       "of both: give its units the same file";
+	return NULL;
+}
+
 static void
 hear_here(uint32_t from, const struct spd_note *n, uint64_t now_ns)
 {
 	const struct spd_unit *u = &spd.conf->unit[from];
 	struct spd_peer *p = &spd.peer[from];
+	const char *other = difference_to(from, n);
 	bool first = !p->heard;
 
-	if (n->version != SPD_WIRE_VERSION || n->hash != spd.conf->hash) {
+	if (other) {
 		if (!p->refused)
-			spd_log("unit %s %s; it does not count as here", u->name,
-				n->version != SPD_WIRE_VERSION
-					? "runs another version of mpispd: update one of them"
-					: "has another configuration: give all units the same "
-					  "file");
+			spd_log("unit %s %s; it does not count as here", u->name, other);
 		p->refused = true;
 		return;
 	}

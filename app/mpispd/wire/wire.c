@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define OWN_FROM 4u /* version of mpispd that says HERE with `own` */
+
 size_t
 spd_note_write(const struct spd_note *n, void *bytes, size_t room)
 {
@@ -23,6 +25,8 @@ spd_note_write(const struct spd_note *n, void *bytes, size_t room)
 		base_write_u8(&w, n->state);
 		base_write_be16(&w, 0);
 		base_write_be64(&w, n->hash);
+		if (n->version >= OWN_FROM)
+			base_write_be64(&w, n->own);
 		break;
 	case SPD_NOTE_CARD:
 		base_write_be64(&w, n->epoch);
@@ -97,6 +101,7 @@ parse_note_body(struct spd_note *n, struct base_reader *r)
 		n->state = base_read_u8(r);
 		zero = base_read_be16(r);
 		n->hash = base_read_be64(r);
+		n->own = n->version >= OWN_FROM ? base_read_be64(r) : 0;
 		return !zero && n->state < SPD_HERE_COUNT;
 	case SPD_NOTE_CARD:
 		n->epoch = base_read_be64(r);

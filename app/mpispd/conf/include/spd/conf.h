@@ -9,6 +9,8 @@
  *	    each unit in turn, spares from the last unit on backwards.
  * Groups   Clusters that agree on one view together: all stages of the pipeline, or one cluster
  *	    that is none.  A stage is what a chain names, or what has I/O processes.
+ * Own	    of a cluster that starts later: program, io, wdir, relay, and where its units are. Files
+ *	    of other clusters' units may have something else there, or nothing.
  * Errors   false, and why[SPD_WHY]: "clusters.filter.compute: 0, but ..."; the first thing that is
  *	    wrong.
  * Memory   malloc; spd_conf_free().  Threads: one owner. */
@@ -25,10 +27,11 @@
 #define SPD_CLUSTERS_MAX SPX_POOLED_MAX
 #define SPD_UNITS_MAX	 256u /* of all clusters */
 #define SPD_WORDS_MAX	 64u
+#define SPD_ANYWHERE	 "*" /* of a cluster that starts later: known when it has come */
 
 struct spd_unit {
 	char name[SP_NAME_MAX];
-	char host[SP_NAME_MAX]; /* IPv4 or a name */
+	char host[SP_NAME_MAX]; /* IPv4 or a name; SPD_ANYWHERE */
 	uint16_t port;
 	uint16_t cluster, index; /* which of its cluster's units */
 };
@@ -40,11 +43,12 @@ struct spd_cluster {
 	char *wdir;		     /* NULL: that of the daemon */
 	char *io[SPD_WORDS_MAX + 1]; /* its I/O processes; io[0] NULL: mpisp-io */
 	uint32_t compute, in, out, spares, io_spares;
-	bool stage, later; /* later: an operator starts it */
+	bool stage, later; /* later: an operator starts it; program[0] may be NULL */
 	bool pmix;	   /* its program is a client of PMIx: spd/pmix.h */
 	uint16_t *unit_of; /* [spd_slots()]: index of the unit of each: roles, spares, io_spares */
 	enum sp_in_flight in_flight;
 	char relay[SP_NAME_MAX]; /* "" or IPv4:port */
+	uint64_t own;		 /* later: hash of what its own units have to agree on */
 };
 
 struct spd_conf {
@@ -61,7 +65,7 @@ struct spd_conf {
 	struct spd_unit unit[SPD_UNITS_MAX];
 	struct spd_cluster cluster[SPD_CLUSTERS_MAX];
 	struct spx_chain chain[SPX_CHAINS_MAX];
-	uint64_t hash; /* of the file's bytes */
+	uint64_t hash; /* of all that is not a cluster's own */
 };
 
 static inline uint32_t

@@ -11,14 +11,14 @@
 
 #include "sp/client.h"
 
-#define SPD_WIRE_VERSION 3u
+#define SPD_WIRE_VERSION 4u
 #define SPD_HEAD	 64u			 /* a note's bytes without its body are fewer */
 #define SPD_BODY_MAX	 ((1u << 20) - SPD_HEAD) /* of PART, GOT */
 
 /* X(id, number, what follows, meaning) */
 #define SPD_NOTES(X)                                                                             \
 	X(SP, 1, "frame", "of lib/sp, to a unit of the same cluster")                            \
-	X(HERE, 2, "u8 version, u8 state, u16 0, u64 hash", "I am up; enum spd_here")            \
+	X(HERE, 2, "u8 version, u8 state, u16 0, u64 hash, u64 own", "I am up; enum spd_here")   \
 	X(CARD, 3, "u32 cluster, u64 epoch, u32 role, u32 slot, card", "sp/client.h")            \
 	X(WANT, 4, "u32 cluster, u64 epoch", "send me cards, or doors, of your processes again") \
 	X(LEFT, 5, "u32 cluster, u32 slot", "that process has finished")                         \
@@ -47,7 +47,7 @@ struct spd_note {
 	enum spd_note_type type;
 	uint32_t cluster, role, slot, status;
 	uint32_t id; /* of GET; role is the rank */
-	uint64_t epoch, hash, set, number;
+	uint64_t epoch, hash, own, set, number;
 	uint8_t version, state;
 	uint32_t n; /* bytes of body: a card, a frame, what processes have put */
 	const uint8_t *body;
