@@ -10,6 +10,7 @@
  *      door.c   our own address, ids of others' addresses, the relay
  *      turn.c   progress, waiting, event loops
  *      info.c   flow information, errors
+ *      counters.c  what was counted, by names
  *
  * A lane is opened per peer and priority; its labels are id * 4 + priority, so both
  * sides know them without asking.  Between doors they are DOOR_LABEL + priority, or what the relay

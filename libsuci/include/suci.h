@@ -353,6 +353,16 @@ struct datagram_memory {
 };
 int datagram_memory(const struct datagram_sock *s, struct datagram_memory *out);
 
+/* [+] What the socket has counted since it was opened, all peers together: datagrams, packets sent
+ * again, and what was dropped, each reason by its name ("suci_drop_seal").  Names begin with
+ * suci_ (paths), lane_ (blocks) or udp_ (the kernel's socket). */
+struct datagram_counter {
+	const char *name, *help; /* never freed */
+	uint64_t value;
+};
+/* Number i of them, from 0.  -1: ENOENT, there are no more. */
+int datagram_counter(struct datagram_sock *s, unsigned i, struct datagram_counter *out);
+
 /* ---- event loops ---- */
 
 /* [+] One turn: receive, acknowledge, send, send again; never waits.  1: packets moved. */

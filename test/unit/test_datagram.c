@@ -210,6 +210,53 @@ test_to_ourselves(void **state)
 	kit_fini(&k);
 }
 
+static uint64_t
+count_of_kind(struct datagram_sock *s, const char *name)
+{
+	struct datagram_counter c;
+
+	for (unsigned i = 0; datagram_counter(s, i, &c) == 0; i++)
+		if (strcmp(c.name, name) == 0)
+			return c.value;
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+/* Strangers' datagrams are counted by what is wrong with them, ours by what they carried. */
+static void
+test_counters(void **state)
+{
+	(void)state;
+	struct kit k;
+	struct datagram_counter c, d;
+	unsigned n = 0;
+	kit_init(&k, 3); /* a socket with one peer hears nobody else */
+	kit_open_all(&k);
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(k.port[1])};
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(sendto(fd, "?", 1, 0, (struct sockaddr *)&to, sizeof to), 1);
+	close(fd);
+	KIT_UNTIL(&k, count_of_kind(k.s[1], "suci_drop_short") == 1);
+	write_to(k.s[0], 1, 5, 1);
+	KIT_UNTIL(&k, datagram_peek(k.s[1], NULL, NULL) == 1);
+	read_from(k.s[1], 0, 5, 1);
+	assert_int_equal(count_of_kind(k.s[0], "suci_drop_short"), 0);
+	assert_int_equal(count_of_kind(k.s[0], "lane_tx_blocks"), 1);
+	assert_int_equal(count_of_kind(k.s[1], "lane_rx_blocks"), 1);
+	assert_int_equal(count_of_kind(k.s[1], "lane_rx_bytes"), 5);
+	assert_true(count_of_kind(k.s[1], "udp_rx_datagrams") > 1);
+	for (; datagram_counter(k.s[1], n, &c) == 0; n++) {
+		assert_true(c.help[0] != '\0');
+		for (unsigned i = 0; i < n; i++)
+			if (datagram_counter(k.s[1], i, &d) != 0 || strcmp(c.name, d.name) == 0)
+				fail_msg("%s stands there twice", c.name);
+	}
+	struct datagram_sock *s = k.s[1];
+	FAILS(datagram_counter(s, n, &c), ENOENT);
+	kit_fini(&k);
+}
+
 /* Nobody reads: memory stays within its bound at both ends, and nothing is lost. */
 static void
 test_back_pressure(void **state)
@@ -458,7 +505,7 @@ main(void)
 		cmocka_unit_test(test_never_there),   cmocka_unit_test(test_late_start),
 		cmocka_unit_test(test_restart),	      cmocka_unit_test(test_wrong_database),
 		cmocka_unit_test(test_from_anywhere), cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_open_errors),
+		cmocka_unit_test(test_counters),      cmocka_unit_test(test_open_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
