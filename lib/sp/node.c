@@ -466,6 +466,12 @@ sp_node_counters(const struct sp_node *n)
 	return &n->count;
 }
 
+const struct quorum_counts *
+sp_node_quorum(const struct sp_node *n)
+{
+	return n->quorum ? quorum_counters(n->quorum) : NULL;
+}
+
 bool
 sp_node_check(const struct sp_node *n, const char **what)
 {

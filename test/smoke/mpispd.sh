@@ -179,6 +179,31 @@ prlimit --pid "$daemon" --nofile="${limit// /}":
 answers() { status n0 | grep -q 'rank 0.*(pid'; }
 verdict "the control socket waits for descriptors" "$(spd_wait "an answer" answers
 	[ $((2 * used)) -lt $since ] || echo "the daemon took $used ticks of $since")"
+# What was counted: all that the page of reference lists, and no more of it.
+verdict "mpispctl counters tells what is counted, by the names of the documents" "$(
+	"$B/bin/mpispctl" -s "$SPD/n0.sock" --json counters >"$SPD/counters" && python3 - "$SPD/counters" <<-'PY'
+		import json, re, sys
+		got = json.load(open(sys.argv[1]))['counters']
+		page = open('doc/counters.md').read()
+		def names(title):
+		    text = page.split(f'\n## {title}\n', 1)[1].split('\n## ', 1)[0]
+		    return set(re.findall(r'^\| `(\w+)` \|', text, re.M))
+		for group in 'node', 'quorum':
+		    if set(got[group]) != names(f'mpispd: {group}'):
+		        print(group, sorted(set(got[group]) ^ names(f'mpispd: {group}')))
+		suci, other = names('suci'), names('sockets of Suci')
+		for name in got['network']:
+		    kind, name = name.split('_', 1)
+		    if name not in (suci if kind == 'suci' else other):
+		        print('not in the page:', kind, name)
+		n = got['node']
+		if not (n['sent'] and n['received'] and n['beats'] and n['views'] and got['network']['suci_rx_datagrams']):
+		    print('nothing was counted:', n)
+	PY
+)"
+some=$("$B/bin/mpispctl" -s "$SPD/n0.sock" counters) all=$("$B/bin/mpispctl" -s "$SPD/n0.sock" counters all)
+verdict "mpispctl counters leaves out what is 0" "$(
+	grep -q '^node *views  *[1-9]' <<<"$some" && ! grep -q ' 0$' <<<"$some" && grep -q '^blocks *malformed  *0$' <<<"$all" || echo "$some")"
 # Keys change in three steps; who comes back after that has the new one alone.
 keys=("1 $(printf '5%.0s' {1..64})" "2 $(printf '7%.0s' {1..64})")
 reloaded() { [ "$(cat "$SPD"/n*.log | grep -c '^mpispd n[0-9]: reload: keys of')" -ge "$1" ]; }

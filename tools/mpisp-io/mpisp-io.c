@@ -36,7 +36,7 @@ print_counters(struct spxrun *r)
 	spxrun_counters(r, &c, &own);
 	fprintf(stderr, "mpisp-io: unsent %llu, oversized %llu", (unsigned long long)own.unsent,
 		(unsigned long long)own.oversized);
-#define X(name) fprintf(stderr, ", " #name " %llu", (unsigned long long)c.name);
+#define X(name, help) fprintf(stderr, ", " #name " %llu", (unsigned long long)c.name);
 	SPX_COUNTERS(X)
 #undef X
 	fprintf(stderr, "\n");

@@ -34,6 +34,7 @@ static const char usage[] =
 	"                       from now on; answers when all units agree, as those below\n"
 	"  unchain FROM TO      drain it: no new frames; once more: remove it\n"
 	"  rechain FROM TO NEW  to another cluster instead\n"
+	"  counters [all]       what the daemon has counted, what was dropped by its reason\n"
 	"  log                  what the daemon said lately\n"
 	"  events               what it says from now on\n"
 	"  reload               it reads its keys again\n"
@@ -152,6 +153,26 @@ show_chains(const struct options *o)
 		dump(v);
 	else
 		json_array_foreach(json_object_get(v, "chains"), i, row) chain_print(row);
+	json_decref(v);
+}
+
+/* GROUP/NAME and its value; those that are 0 only with `all`. */
+static void
+show_counters(bool all, const struct options *o)
+{
+	json_t *v = ask_daemon("counters", NULL), *of, *n;
+	const char *group, *name;
+
+	if (o->json)
+		dump(v);
+	json_object_foreach(json_object_get(v, "counters"), group, of)
+	{
+		if (o->json)
+			break;
+		json_object_foreach(of, name, n) if (all || json_integer_value(n) != 0)
+			printf("%-10s %-28s %20" JSON_INTEGER_FORMAT "\n", group, name,
+			       json_integer_value(n));
+	}
 	json_decref(v);
 }
 
@@ -276,12 +297,14 @@ steer_cluster(const char *what)
 }
 
 static bool
-has_its_words(const char *name, int argc)
+has_its_words(const char *name, int argc, char **argv)
 {
 	if (strcmp(name, "cluster") == 0)
 		return argc == 2 || argc == 3;
 	if (strcmp(name, "chain") == 0)
 		return argc >= 3;
+	if (strcmp(name, "counters") == 0)
+		return argc == 1 || (argc == 2 && strcmp(argv[1], "all") == 0);
 	if (strcmp(name, "unchain") == 0)
 		return argc == 3;
 	return argc == (strcmp(name, "rechain") == 0 ? 4 : 1);
@@ -294,7 +317,7 @@ run_ctl_command(struct options *o, int argc, char **argv)
 
 	if (strcmp(name, "top") == 0 && argc == 2)
 		o->every_s = strtod(argv[1], NULL);
-	else if (!has_its_words(name, argc))
+	else if (!has_its_words(name, argc, argv))
 		stop_asking(CTL_USAGE, name, "wrong number of arguments; see --help");
 	if (!(o->every_s >= 0.01 && o->every_s <= 3600))
 		stop_asking(CTL_USAGE, argv[1], "0.01 to 3600 seconds");
@@ -305,6 +328,8 @@ run_ctl_command(struct options *o, int argc, char **argv)
 		show_top(o);
 	else if (strcmp(name, "chains") == 0)
 		show_chains(o);
+	else if (strcmp(name, "counters") == 0)
+		show_counters(argc == 2, o);
 	else if (strcmp(name, "log") == 0)
 		(void)show_lines(0, o);
 	else if (strcmp(name, "events") == 0)

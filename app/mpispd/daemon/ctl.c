@@ -163,7 +163,7 @@ describe_log(uint32_t first)
 
 /* ---- methods ---- */
 
-enum { STATUS, CHAINS, LOG, RELOAD, DRAIN, STOP, CHAIN, CLUSTER };
+enum { STATUS, CHAINS, COUNTERS, LOG, RELOAD, DRAIN, STOP, CHAIN, CLUSTER };
 
 static const struct rd_rpc_param log_params[] = {
 	{"first", RD_RPC_UINT, false, 0, UINT32_MAX, NULL, "number of the first line"}};
@@ -177,6 +177,7 @@ static const struct rd_rpc_param cluster_params[] = {
 static const struct rd_rpc_method methods[] = {
 	{"status", NULL, 0, NULL, STATUS, "units, slots and roles of this cluster"},
 	{"chains", NULL, 0, NULL, CHAINS, "chains, as all units have agreed"},
+	{"counters", NULL, 0, NULL, COUNTERS, "what this daemon has counted"},
 	{"log", log_params, 1, NULL, LOG, "what was said lately"},
 	{"reload", NULL, 0, NULL, RELOAD, "read keys again"},
 	{"drain", drain_params, 1, NULL, DRAIN, "empty this unit: its roles go to spares"},
@@ -242,6 +243,9 @@ answer_call(void *user, struct rd_rpc_conn *c, const struct rd_rpc_call *call)
 		break;
 	case CHAINS:
 		rd_rpc_result(c, describe_chains());
+		break;
+	case COUNTERS:
+		rd_rpc_result(c, spd_figures());
 		break;
 	case LOG:
 		rd_rpc_result(c, describe_log(call->given[0] ? call->number[0] : 0));

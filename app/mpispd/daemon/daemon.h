@@ -12,6 +12,7 @@
  *   pipeline.c what is agreed on as a view of lib/spx, and changes of it
  *   program.c  whether processes run the same program
  *   ctl.c	the control socket: JSON-RPC for mpispctl
+ *   figures.c	what was counted, for mpispctl
  *   log.c	what is said, and kept for mpispctl
  *
  * One thread, one that writes the journal, and PMIx's if a cluster asks for it.  lib/sp calls back
@@ -208,6 +209,8 @@ bool spd_foreign_begin(void);
 bool spd_foreign_end(void);
 /* Of a rank's process; malloc'd; NULL: no memory. */
 char **spd_foreign_env(uint32_t rank);
+/* NULL: there are none. */
+const struct spd_fence_counts *spd_foreign_fences(void);
 int spd_foreign_fd(void); /* -1, or to be polled: then spd_foreign_poll() */
 void spd_foreign_poll(uint64_t now_ns);
 void spd_foreign_hear(uint32_t unit, const struct spd_note *n, uint64_t now_ns);
@@ -259,5 +262,9 @@ nfds_t spd_ctl_fds(struct pollfd *fd, uint64_t now_ns, uint64_t *until_ns);
 void spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
 /* What spd_feed_ask() was asked for is agreed on, or not: why. */
 void spd_ctl_asked(bool ok, const char *why);
+
+/* --- figures.c */
+/* Counters by group and name; a new object. */
+struct json_t *spd_figures(void);
 
 #endif

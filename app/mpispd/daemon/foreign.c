@@ -123,6 +123,12 @@ spd_foreign_env(uint32_t rank)
 	return f.runs ? spd_pmix_env(rank, environ) : NULL;
 }
 
+const struct spd_fence_counts *
+spd_foreign_fences(void)
+{
+	return f.fences ? spd_fences_counters(f.fences) : NULL;
+}
+
 int
 spd_foreign_fd(void)
 {

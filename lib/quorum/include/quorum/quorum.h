@@ -69,11 +69,22 @@ struct quorum_ops {
 	void (*follow)(void *user);
 };
 
+/* X(name, help): what a voter counts. */
+#define QUORUM_COUNTERS(X)                                                  \
+	X(sent, "frames to other voters")                                   \
+	X(received, "frames of other voters")                               \
+	X(malformed, "those that are none, dropped")                        \
+	X(promised, "calls for votes not looked at, as a leader was heard") \
+	X(writes, "writes behind the end of the journal")                   \
+	X(replaces, "times that the journal was written anew")              \
+	X(write_failures, "of both, those that the disk refused")           \
+	X(led, "times that this voter became the leader")
+
 /* Only grow. */
 struct quorum_counts {
-	uint64_t sent, received, malformed, promised; /* promised: calls for votes not looked at */
-	uint64_t writes, replaces, write_failures;
-	uint64_t led; /* times that this voter became the leader */
+#define X(n, help) uint64_t n;
+	QUORUM_COUNTERS(X)
+#undef X
 };
 
 /* NULL: the journal cannot be used, or libraft refuses; why says so. */

@@ -120,13 +120,27 @@ struct sp_node_ops {
 	bool (*replace)(void *user, const void *bytes, size_t len);
 };
 
+/* X(name, help): what a node counts. */
+#define SP_NODE_COUNTERS(X)                                       \
+	X(sent, "frames to other units")                          \
+	X(bytes_sent, "their bytes")                              \
+	X(received, "frames of other units")                      \
+	X(malformed, "those that are none, dropped")              \
+	X(beats, "beats sent to the master")                      \
+	X(acks, "answers to beats, as the master")                \
+	X(stale, "frames of a master of before, dropped")         \
+	X(held, "frames that waited for the disk")                \
+	X(overheld, "those for which there was no room, dropped") \
+	X(views, "views that came into force here")               \
+	X(proposals, "views proposed as the master")              \
+	X(refused, "those that others had overtaken")             \
+	X(fenced, "times that the lease ran out and processes were stopped")
+
 /* Only grow. */
 struct sp_node_counts {
-	uint64_t sent, received, malformed, bytes_sent;
-	uint64_t beats, acks, stale;	    /* stale: of a master of before */
-	uint64_t held, overheld;	    /* for the disk; dropped, as there was no room */
-	uint64_t views, proposals, refused; /* proposals that others had overtaken */
-	uint64_t fenced;
+#define X(n, help) uint64_t n;
+	SP_NODE_COUNTERS(X)
+#undef X
 };
 
 struct sp_node;
@@ -192,6 +206,8 @@ struct sp_unit_info {
 };
 bool sp_node_unit(const struct sp_node *n, uint32_t unit, struct sp_unit_info *info);
 const struct sp_node_counts *sp_node_counters(const struct sp_node *n);
+/* NULL: it is no voter, or does not vote now. */
+const struct quorum_counts *sp_node_quorum(const struct sp_node *n);
 bool sp_node_check(const struct sp_node *n, const char **what);
 /* A frame is well-formed: for tools and tests. */
 bool sp_frame_read(const void *frame, size_t len);

@@ -134,25 +134,30 @@ struct spx_ops {
 	spx_pick_fn *pick;
 };
 
-/* Only grow. */
-#define SPX_COUNTERS(X)                                                            \
-	X(sent)                                                                    \
-	X(received)                                                                \
-	X(malformed)                                                               \
-	X(epoch)      /* dropped: of another view */                               \
-	X(stranger)   /* dropped: of a process that is dead, or not in the view */ \
-	X(refused)    /* frames others would not take: a row was old */            \
-	X(nothing)    /* others had none for this one: likewise */                 \
-	X(put_again)  /* frames given to another I/O process, as one died */       \
-	X(give_again) /* ... to another computing process */                       \
-	X(adopted)    /* frames given again that somebody had already */           \
-	X(repeated)   /* messages sent again by a timer */                         \
-	X(duplicate)  /* frames that came twice and were dropped */                \
-	X(dropped)    /* frames of the dead: in_flight SPX_DROP */                 \
-	X(no_memory) X(made) X(begun) X(finished) X(committed)
+/* X(name, help): what a process counts. */
+#define SPX_COUNTERS(X)                                                      \
+	X(sent, "messages to other processes")                               \
+	X(received, "messages of other processes")                           \
+	X(malformed, "those that are none, dropped")                         \
+	X(epoch, "messages of another view, dropped")                        \
+	X(stranger, "messages of who is dead or not in the view, dropped")   \
+	X(refused, "frames others would not take: a row was old")            \
+	X(nothing, "times that others had no frame for this one: likewise")  \
+	X(put_again, "frames given to another I/O process, as one died")     \
+	X(give_again, "frames given to another computing process, likewise") \
+	X(adopted, "frames given again that somebody had already")           \
+	X(repeated, "messages sent again by a timer")                        \
+	X(duplicate, "frames that came twice, dropped")                      \
+	X(dropped, "frames of the dead, dropped: in_flight is drop")         \
+	X(no_memory, "frames for which there was no memory")                 \
+	X(made, "frames made here")                                          \
+	X(begun, "frames begun here")                                        \
+	X(finished, "frames finished here")                                  \
+	X(committed, "frames that nobody needs to keep any more")
 
+/* Only grow. */
 struct spx_counts {
-#define X(n) uint64_t n;
+#define X(n, help) uint64_t n;
 	SPX_COUNTERS(X)
 #undef X
 };

@@ -26,11 +26,18 @@
 #define SPD_FENCE_KEPT ((size_t)64 << 20)
 #define SPD_FENCE_MOST (SPD_FENCE_KEPT / 4)
 
+/* X(name, help): what is counted of fences. */
+#define SPD_FENCE_COUNTERS(X)                                                           \
+	X(fences, "fences that are over here")                                          \
+	X(late, "parts of units that came again, dropped")                              \
+	X(ahead, "parts of a fence that cannot be yet, dropped: sent by one unlike us") \
+	X(no_room, "parts and fences for which there was no room, dropped")
+
 /* Only grow. */
 struct spd_fence_counts {
-	uint64_t fences, late; /* late: parts that came again */
-	uint64_t ahead;	       /* of a fence that cannot be yet: the sender is not as we are */
-	uint64_t no_room;
+#define X(n, help) uint64_t n;
+	SPD_FENCE_COUNTERS(X)
+#undef X
 };
 
 struct spd_fence_done {
