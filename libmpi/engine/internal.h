@@ -77,6 +77,8 @@ void lmpi_recv_waited(void);
 /* --- survive.c of start */
 int lmpi_survive_start(void); /* an error class */
 void lmpi_survive_stop(void);
+/* NULL: there are none. */
+const struct ft_counts *lmpi_survive_counts(void);
 void lmpi_survive_grow(void); /* lmpi_world.slots has */
 /* The epoch is over, for a cluster that goes on (epoch.h): all other processes are lost. */
 void lmpi_end_epoch(void);

@@ -67,6 +67,21 @@ lmpi_spx_begin(void)
 	return MPI_SUCCESS; /* it is over, and the spare was not needed */
 }
 
+static void
+print_pipeline_stats(void)
+{
+	struct spx_counts c;
+	struct spxrun_counts own;
+
+	spxrun_counters(lmpi_pipeline.run, &c, &own);
+#define X(n, help)                                                                      \
+	if (c.n)                                                                        \
+		fprintf(stderr, "libmpi: [%u] pipeline %s %llu\n", lmpi_world.rank, #n, \
+			(unsigned long long)c.n);
+	SPX_COUNTERS(X)
+#undef X
+}
+
 int
 lmpi_spx_finish(void)
 {
@@ -80,6 +95,8 @@ lmpi_spx_finish(void)
 	ok = spxrun_finish(lmpi_pipeline.run, -1, why);
 	lmpi_lock_retake(depth);
 	lmpi_pipeline_events();
+	if (lmpi_knob_number(LMPI_KNOB_STATS))
+		print_pipeline_stats();
 	spxrun_free(lmpi_pipeline.run);
 	lmpi_pipeline.run = NULL;
 	return ok ? MPI_SUCCESS : lmpi_error(MPI_ERR_OTHER, "the pipeline: %s", why);

@@ -290,6 +290,12 @@ lmpi_survive_stop(void)
 	g.failures = 0;
 }
 
+const struct ft_counts *
+lmpi_survive_counts(void)
+{
+	return g.ft ? ft_counters(g.ft) : NULL;
+}
+
 void
 lmpi_survive_grow(void)
 {

@@ -4,6 +4,7 @@
 #include "light.h"
 
 #include "base/clock.h"
+#include "ft/ft.h"
 #include "suci/endpoint.h"
 #include "suci/lane.h"
 #include "driver/suci_udp.h"
@@ -47,6 +48,12 @@ static uint64_t
 of_udp(const struct lmpi_gauge *g)
 {
 	return tool_at(lmpi_net_counters(LMPI_NET_UDP), g->at);
+}
+
+static uint64_t
+of_ft(const struct lmpi_gauge *g)
+{
+	return tool_at(lmpi_survive_counts(), g->at);
 }
 
 static uint64_t
@@ -183,6 +190,9 @@ static const struct lmpi_gauge gauges[] = {
 #define X(n, help) \
 	{"udp_" #n, help, "udp", LMPI_COUNTER, of_udp, offsetof(struct suci_udp_counters, n)},
 							SUCI_UDP_COUNTERS(X)
+#undef X
+#define X(n, help) {"ft_" #n, help, "ft", LMPI_COUNTER, of_ft, offsetof(struct ft_counts, n)},
+								FT_COUNTERS(X)
 #undef X
 };
 

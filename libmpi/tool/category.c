@@ -86,6 +86,9 @@ impl_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, i
 		{"suci", "datagrams and paths of the Suci endpoint"},
 		{"lane", "lanes: segments and blocks between processes"},
 		{"udp", "the socket and its system calls"},
+		{"stream", "TCP connections for data of long messages"},
+		{"light", "calls and messages that light paths are set up for"},
+		{"ft", "failures, and how processes agree on them"},
 	};
 	const char *text = "";
 	int rc = check_category(cat_index);

@@ -147,7 +147,7 @@ categories(void)
 {
 	int n = 0, pvars = 0, cvars = 0, all_p, all_c, i, class;
 	int indices[512];
-	char name[128];
+	char name[128], text[128];
 	MPI_T_pvar_session s;
 
 	CHECK(MPI_T_category_get_num(&n) == MPI_SUCCESS && n >= 5);
@@ -155,11 +155,11 @@ categories(void)
 	      MPI_T_cvar_get_num(&all_c) == MPI_SUCCESS);
 	CHECK(MPI_T_pvar_session_create(&s) == MPI_SUCCESS);
 	for (int c = 0; c < n; c++) {
-		int len = sizeof(name), np = 0, nc = 0, sub = 1, back = -1;
+		int len = sizeof(name), text_len = sizeof(text), np = 0, nc = 0, sub = 1, back = -1;
 
-		CHECK(MPI_T_category_get_info(c, name, &len, NULL, NULL, &nc, &np, &sub) ==
+		CHECK(MPI_T_category_get_info(c, name, &len, text, &text_len, &nc, &np, &sub) ==
 			      MPI_SUCCESS &&
-		      sub == 0);
+		      sub == 0 && text[0] != '\0');
 		CHECK(MPI_T_category_get_index(name, &back) == MPI_SUCCESS && back == c);
 		CHECK(np <= 512 && MPI_T_category_get_pvars(c, 512, indices) == MPI_SUCCESS);
 		for (i = 0; i < np; i++) {

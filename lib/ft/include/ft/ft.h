@@ -88,10 +88,21 @@ struct ft_ops {
 	uint32_t (*find)(void *user, struct ft_name name);
 };
 
+/* X(name, help): what a process counts. */
+#define FT_COUNTERS(X)                                              \
+	X(sent, "frames about failures sent")                       \
+	X(received, "frames about failures received")               \
+	X(malformed, "those that are none, dropped")                \
+	X(failures, "processes that this one knows to have failed") \
+	X(revocations, "communicators that were revoked")           \
+	X(agreements, "agreements that are over")                   \
+	X(leaders, "times that this process became the leader of one")
+
 /* Only grow. */
 struct ft_counts {
-	uint64_t sent, received, malformed;		     /* frames */
-	uint64_t failures, revocations, agreements, leaders; /* leaders: that this one became */
+#define X(n, help) uint64_t n;
+	FT_COUNTERS(X)
+#undef X
 };
 
 struct ft *ft_new(uint32_t rank, uint32_t size, const struct ft_ops *ops, void *user,
