@@ -174,8 +174,9 @@ conf_of(struct relay *r, uint32_t self)
 
 /* Relay `self`, with channels to both others. */
 static struct relay *
-make(uint32_t self)
+make(void **state, uint32_t self)
 {
+	(void)state;
 	struct relay *r = calloc(1, sizeof *r);
 	assert_non_null(r);
 	struct relay_cluster_conf conf = conf_of(r, self);
@@ -244,9 +245,8 @@ done(struct relay *r, uint32_t job, enum relay_cluster_order_type type, bool gat
 static void
 primary_waits_for_all(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	assert_log(r, "JOB>1; JOB>2; add 0; add 1; ");
 	done(r, j, RELAY_CLUSTER_ADD, false);
@@ -268,9 +268,8 @@ primary_waits_for_all(void **state)
 static void
 refusals_name_who(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	assert_log(r, "JOB>1; JOB>2; add 0; add 1; ");
 	frame(r, 2, RELAY_PEER_REFUSE, BASE_0, "no room");
@@ -290,9 +289,8 @@ refusals_name_who(void **state)
 static void
 relay_that_is_not_reached(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	r->up = 1 << 1;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	assert_log(r, "JOB>1; add 0; add 1; ");
@@ -323,9 +321,8 @@ relay_that_is_not_reached(void **state)
 static void
 relay_that_is_no_member(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	frame(r, 2, RELAY_PEER_GIVE, 0, "");
 	uint32_t j = relay_cluster_begin(r->c, r, t, 3, 1);
 	assert_log(r, "JOB>1; add 0; add 1; ");
@@ -344,9 +341,8 @@ relay_that_is_no_member(void **state)
 static void
 gateways_finish_first(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, true);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	assert_log(r, "JOB>1; JOB>2; add 0; add 1; add g; ");
 	done(r, j, RELAY_CLUSTER_ADD, true);
@@ -371,9 +367,8 @@ gateways_finish_first(void **state)
 static void
 death_of_a_relay(void **state)
 {
-	(void)state;
 	for (int foreign = 0; foreign < 2; foreign++) {
-		struct relay *r = make(0);
+		struct relay *r = make(state, 0);
 		struct relay_job *t = table(BASE_0, foreign);
 		uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 		done(r, j, RELAY_CLUSTER_ADD, foreign);
@@ -393,9 +388,8 @@ death_of_a_relay(void **state)
 static void
 worker_ends_it(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	done(r, j, RELAY_CLUSTER_ADD, false);
 	forget_log(r);
@@ -413,9 +407,8 @@ worker_ends_it(void **state)
 static void
 own_table_comes_back(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, t, 7, 1);
 	done(r, j, RELAY_CLUSTER_ADD, false);
 	forget_log(r);
@@ -436,9 +429,8 @@ own_table_comes_back(void **state)
 static void
 member_answers(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	assert_log(r, "add 0; add 1; ");
 	done(r, 0, RELAY_CLUSTER_ADD, false);
@@ -455,9 +447,8 @@ member_answers(void **state)
 static void
 member_refuses(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	assert_log(r, "add 0; add 1; ");
 	relay_cluster_answer(r->c, 0, RELAY_CLUSTER_ADD, 0, "full");
@@ -476,9 +467,8 @@ member_refuses(void **state)
 static void
 member_has_limits(void **state)
 {
-	struct relay *r = make(2);
+	struct relay *r = make(state, 2);
 	struct relay_job *t[3];
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		t[i] = table(BASE_0 + 0x40 * i, false);
 		give_table(r, 0, t[i]);
@@ -496,9 +486,8 @@ member_has_limits(void **state)
 static void
 member_finishes(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, true);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, true);
 	assert_log(r, "add 0; add 1; add g; OK>0; ");
@@ -516,9 +505,8 @@ member_finishes(void **state)
 static void
 orphan_ends_when_all_left(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	assert_log(r, "add 0; add 1; OK>0; ");
@@ -540,9 +528,8 @@ orphan_ends_when_all_left(void **state)
 static void
 primary_starts_anew(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	relay_cluster_down(r->c, 0, "no answer");
@@ -565,9 +552,8 @@ primary_starts_anew(void **state)
 static void
 own_job_of_an_earlier_life(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 1, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	assert_log(r, "add 0; add 1; OK>1; JOB>2; OK>2; "); /* a member like him */
@@ -587,9 +573,8 @@ own_job_of_an_earlier_life(void **state)
 static void
 given_later(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	forget_log(r);
@@ -604,9 +589,8 @@ given_later(void **state)
 static void
 orphan_before_it_is_installed(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	relay_cluster_answer(r->c, 0, RELAY_CLUSTER_ADD, 0, NULL);
 	r->up = 1 << 2;
@@ -629,9 +613,8 @@ orphan_before_it_is_installed(void **state)
 static void
 orphan_is_offered(void **state)
 {
-	(void)state;
 	for (int has = 0; has < 2; has++) {
-		struct relay *r = make(1);
+		struct relay *r = make(state, 1);
 		struct relay_job *t = table(BASE_0, false);
 		give_table(r, 0, t);
 		done(r, 0, RELAY_CLUSTER_ADD, false);
@@ -644,7 +627,7 @@ orphan_is_offered(void **state)
 		drop(r, t);
 	}
 	/* From another orphan it goes further, but not back. */
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
 	r->up = 1 << 2;
 	give_table(r, 2, t);
@@ -663,9 +646,8 @@ orphan_is_offered(void **state)
 static void
 offer_with_a_primary(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	forget_log(r);
@@ -680,11 +662,10 @@ offer_with_a_primary(void **state)
 static void
 bad_tables(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
 	uint8_t body[16] = {[8] = 1, [11] = 0x40};
 	struct relay_peer_frame f = {.type = RELAY_PEER_JOB, .body = body, .body_len = 16};
-	(void)state;
 	relay_cluster_frame(r->c, 0, &f);
 	assert_memory_equal(r->log, "REFUSE>0 ", 9);
 	forget_log(r);
@@ -707,9 +688,8 @@ bad_tables(void **state)
 static void
 ways_are_shared(void **state)
 {
-	struct relay *r = make(1);
+	struct relay *r = make(state, 1);
 	struct relay_job *t = table(BASE_0, false);
-	(void)state;
 	give_table(r, 0, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
 	forget_log(r);
@@ -730,9 +710,8 @@ ways_are_shared(void **state)
 static void
 hands_over_what_goes_on(void **state)
 {
-	struct relay *r = make(0);
+	struct relay *r = make(state, 0);
 	struct relay_job *own = table(BASE_0, false), *other = table(BASE_1, true);
-	(void)state;
 	uint32_t j = relay_cluster_begin(r->c, r, own, 1, 1);
 	done(r, j, RELAY_CLUSTER_ADD, false);
 	relay_cluster_running(r->c, j);
