@@ -255,6 +255,12 @@ primary_waits_for_all(void **state)
 	assert_log(r, "");
 	frame(r, 2, RELAY_PEER_OK, BASE_0, "");
 	assert_log(r, "installed; ");
+	/* Others need time to leave; in a job that survives deaths all of the cluster's have. */
+	relay_cluster_state(r->c, BASE_0, 0, 0, true, 5);
+	assert_false(relay_cluster_left(r->c, j, 5 + RELAY_CLUSTER_ORPHAN_NS));
+	assert_true(relay_cluster_left(r->c, j, 6 + RELAY_CLUSTER_ORPHAN_NS));
+	relay_cluster_tolerate(r->c, BASE_0);
+	assert_true(relay_cluster_left(r->c, j, 5));
 	relay_cluster_end(r->c, j, NULL);
 	relay_cluster_end(r->c, j, NULL);
 	assert_log(r, "end 0; end 1; END>1; END>2; ");

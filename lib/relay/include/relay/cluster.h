@@ -153,7 +153,8 @@ void relay_cluster_finished(struct relay_cluster *c, uint32_t label_base, const 
  * server channel.  Again: nothing happens. */
 void relay_cluster_tolerate(struct relay_cluster *c, uint32_t label_base);
 bool relay_cluster_tolerates(const struct relay_cluster *c, uint32_t job);
-/* All its processes here have left, or failed, and others had time to. */
+/* All its processes here have left, or failed, and others had time to.  In a job that survives
+ * deaths these are all of the cluster's. */
 bool relay_cluster_left(const struct relay_cluster *c, uint32_t job, uint64_t now_ns);
 /* relay_core_ops.job_state of a worker. */
 void relay_cluster_state(struct relay_cluster *c, uint32_t label_base, uint32_t worker,
