@@ -78,6 +78,9 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 	}
 	memset(cfg, 0, sizeof *cfg);
 	cfg->intr_conf.rxq = c->rx_intr;
+	uint32_t events = info->dev_flags ? *info->dev_flags : 0;
+	cfg->intr_conf.lsc = (events & RTE_ETH_DEV_INTR_LSC) != 0;
+	cfg->intr_conf.rmv = (events & RTE_ETH_DEV_INTR_RMV) != 0;
 	if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) {
 		cfg->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 		p->tx_multi_seg = true;
@@ -209,8 +212,13 @@ start_port(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t er
 		cfg.intr_conf.rxq = 0;
 		r = launch_port(p, c, &info, &cfg, err, err_max);
 	}
+	if (r < 0 && (cfg.intr_conf.lsc || cfg.intr_conf.rmv)) { /* nor for events */
+		cfg.intr_conf.lsc = cfg.intr_conf.rmv = 0;
+		r = launch_port(p, c, &info, &cfg, err, err_max);
+	}
 	if (r < 0)
 		return r;
+	p->link_intr = cfg.intr_conf.lsc;
 	p->rx_intr = false;
 	if (cfg.intr_conf.rxq)
 		rd_port_find_interrupts(p);

@@ -76,6 +76,38 @@ stop_relayd
 rc=$?
 check idle-exit "relayd's status is $rc after SIGTERM" [ "$rc" -eq 0 ]
 
+# A port whose driver has an interrupt for its link: changes are seen faster than once a second can.
+# A second is as long for relayd as for us, so how slow the machine is does not matter.
+start_relayd || { fail idle-link-start "no ready line; log follows"; exit 1; }
+LINKS=20
+logged() { # TEXT COUNT
+	for _ in $(seq 1000); do
+		[ "$(grep -c "private leg: link is $1" "$TMP/relayd.log")" -ge "$2" ] && return
+		sleep 0.03
+	done
+	return 1
+}
+links() { # LINKS changes, each when the last one was seen
+	local n at=$EPOCHREALTIME
+	for n in $(seq $((LINKS / 2))); do
+		for state in down up; do
+			ip -n "$RELAY" link set tap0 $state
+			logged $state $((seen + n)) || return
+		done
+	done
+	seen=$((seen + LINKS / 2))
+	ms=$(((${EPOCHREALTIME/./} - ${at/./}) / 1000))
+	echo "$LINKS changes of the link were seen in $ms ms"
+}
+seen=0 ms=
+for _ in 1 2 3; do # a machine that stood still says nothing
+	links || break
+	[ "$ms" -ge $(((LINKS - 1) * 1000)) ] || break
+done
+check idle-link "after $seen changes down and up: ${ms:-one was not seen} ms" \
+	[ "${ms:-999999}" -lt $(((LINKS - 1) * 1000)) -a "$seen" -gt 0 ]
+stop_relayd
+
 # A driver with neither.
 sed -i 's/"device": "net_tap0,iface=tap0"/"device": "net_null0,size=60,no-rx=1"/' "$TMP/conf.json"
 start_relayd || { fail idle-none-start "no ready line; log follows"; exit 1; }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A driver says that its port has to be reset: the workers leave it alone, it is reset and works
- * again; one that cannot be had is tried again until it can. */
+ * again; one that cannot be had is tried again until it can.  A link that changes is seen at the
+ * next tick where its driver has an interrupt for it, or tells; else within a second. */
 #include "cmocka_all.h"
 
 #include "nics.h"
@@ -207,6 +208,70 @@ ends_meanwhile(void **state)
 	assert_true(port.open);
 }
 
+static void
+set_link(bool up)
+{
+	assert_int_equal(up ? rte_eth_dev_set_link_up(port.id) : rte_eth_dev_set_link_down(port.id),
+			 0);
+}
+
+static void
+say_link(bool up)
+{
+	set_link(up);
+	rte_eth_dev_callback_process(rte_eth_devices, RTE_ETH_EVENT_INTR_LSC, NULL);
+}
+
+static void
+link_is_seen(void **state)
+{
+	const struct rd_nic *nic = &nics.nic[0];
+	const uint64_t tick_ns = 50 * BASE_MS_NS;
+	(void)state;
+	control(2 * BASE_S_NS);
+	assert_true(nic->up);
+	/* Nobody tells, and looking may cost. */
+	set_link(false);
+	control(tick_ns);
+	assert_true(nic->up);
+	control(BASE_S_NS);
+	assert_false(nic->up);
+	assert_int_equal(nic->link_changes, 1);
+	/* The driver has it in its memory. */
+	port.link_intr = true;
+	set_link(true);
+	control(tick_ns);
+	assert_true(nic->up);
+	assert_int_equal(nic->link_changes, 2);
+	/* It tells. */
+	port.link_intr = false;
+	say_link(false);
+	control(tick_ns);
+	assert_false(nic->up);
+	/* Twice, and as it was: both are counted.  Drivers say so also where nothing changed. */
+	say_link(true);
+	say_link(false);
+	control(tick_ns);
+	assert_false(nic->up);
+	assert_int_equal(nic->link_changes, 5);
+	say_link(false);
+	say_link(false);
+	control(tick_ns);
+	assert_int_equal(nic->link_changes, 5);
+	/* Removal, too, is told at the next tick. */
+	rte_eth_dev_callback_process(rte_eth_devices, RTE_ETH_EVENT_INTR_RMV, NULL);
+	assert_int_equal(nic->removed_told, 0);
+	control(tick_ns);
+	assert_int_equal(nic->removed_told, 1);
+}
+
+static int
+setup_ring(void **state)
+{
+	conf.device = "net_ring0";
+	return setup(state);
+}
+
 int
 main(void)
 {
@@ -214,6 +279,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(is_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(ends_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(link_is_seen, setup_ring, teardown),
 	};
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -11,15 +11,37 @@
 
 #define LOOK_NS BASE_S_NS
 
+static bool
+is_link_up(uint16_t id)
+{
+	struct rte_eth_link link = {0};
+	return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+/* Drivers say so also where nothing has changed. */
+static void
+count_link_event(uint16_t id, struct rd_nic *nic)
+{
+	bool up = is_link_up(id);
+	if (atomic_exchange(&nic->seen_up, up) != up)
+		atomic_fetch_add(&nic->link_events, 1);
+}
+
 static int
 count_nic_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *out)
 {
 	struct rd_nic *nic = arg;
-	(void)id;
 	(void)out;
-	atomic_fetch_add(type == RTE_ETH_EVENT_INTR_RMV ? &nic->removed : &nic->resets, 1);
+	if (type == RTE_ETH_EVENT_INTR_LSC)
+		count_link_event(id, nic);
+	else
+		atomic_fetch_add(type == RTE_ETH_EVENT_INTR_RMV ? &nic->removed : &nic->resets, 1);
 	return 0;
 }
+
+static const enum rte_eth_event_type nic_events[] = {
+	RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_LSC};
+#define NIC_EVENTS (sizeof nic_events / sizeof *nic_events)
 
 static void
 read_link(const struct rd_port *port, struct rd_nic *nic)
@@ -37,10 +59,11 @@ rd_nic_watch(struct rd_nics *s, uint32_t leg)
 	uint16_t id = s->port[leg].id;
 	struct rd_nic *nic = &s->nic[leg];
 	read_link(&s->port[leg], nic);
+	atomic_store(&nic->seen_up, nic->up);
 	if (!s->port[leg].open)
 		return;
-	(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RMV, count_nic_event, nic);
-	(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RESET, count_nic_event, nic);
+	for (size_t i = 0; i < NIC_EVENTS; i++)
+		(void)rte_eth_dev_callback_register(id, nic_events[i], count_nic_event, nic);
 }
 
 void
@@ -50,8 +73,8 @@ rd_nic_unwatch(struct rd_nics *s, uint32_t leg)
 	struct rd_nic *nic = &s->nic[leg];
 	if (!s->port[leg].open)
 		return;
-	(void)rte_eth_dev_callback_unregister(id, RTE_ETH_EVENT_INTR_RMV, count_nic_event, nic);
-	(void)rte_eth_dev_callback_unregister(id, RTE_ETH_EVENT_INTR_RESET, count_nic_event, nic);
+	for (size_t i = 0; i < NIC_EVENTS; i++)
+		(void)rte_eth_dev_callback_unregister(id, nic_events[i], count_nic_event, nic);
 }
 
 void
@@ -75,19 +98,33 @@ rd_nics_fini(struct rd_nics *s)
 	s->n = 0;
 }
 
+/* events: changes that the driver told of, since it was looked at. */
 static void
-look_at_nic(struct rd_nics *s, uint32_t i)
+look_at_link(struct rd_nics *s, uint32_t i, uint64_t events)
 {
 	struct rd_nic *nic = &s->nic[i];
 	bool was = nic->up;
-	if (!s->port[i].open)
-		return; /* nic_reset.c tells */
 	read_link(&s->port[i], nic);
 	if (nic->up != was) {
 		nic->link_changes++;
 		rd_log(nic->up ? RD_LOG_INFO : RD_LOG_WARNING, "%s leg: link is %s",
 		       rd_leg_names[i], nic->up ? "up" : "down");
+	} else if (events > 1) {
+		nic->link_changes += 2;
+		rd_log(RD_LOG_WARNING, "%s leg: link was %s for a moment", rd_leg_names[i],
+		       was ? "down" : "up");
 	}
+}
+
+static void
+look_at_nic(struct rd_nics *s, uint32_t i)
+{
+	struct rd_nic *nic = &s->nic[i];
+	uint64_t link = atomic_load(&nic->link_events), events = link - nic->link_told;
+	nic->link_told = link;
+	if (!s->port[i].open)
+		return; /* nic_reset.c tells */
+	look_at_link(s, i, events);
 	uint64_t removed = atomic_load(&nic->removed), resets = atomic_load(&nic->resets);
 	if (removed != nic->removed_told)
 		rd_log(RD_LOG_ERROR, "%s leg: %s was removed; plug it in and restart relayd",
@@ -101,15 +138,26 @@ look_at_nic(struct rd_nics *s, uint32_t i)
 	nic->resets_told = resets;
 }
 
+static bool
+is_nic_event_new(const struct rd_nic *nic)
+{
+	return atomic_load(&nic->link_events) != nic->link_told ||
+	       atomic_load(&nic->removed) != nic->removed_told ||
+	       atomic_load(&nic->resets) != nic->resets_told;
+}
+
+/* net_tap has the interrupt and keeps the state, but calls nobody: so where there is one each tick
+ * looks, which reads the driver's memory. */
 void
 rd_nics_tick(struct rd_nics *s, uint64_t now_ns)
 {
 	rd_nic_reset_tick(s, now_ns);
-	if (now_ns - s->look_ns < LOOK_NS)
-		return;
-	s->look_ns = now_ns;
+	bool due = now_ns - s->look_ns >= LOOK_NS;
+	if (due)
+		s->look_ns = now_ns;
 	for (uint32_t i = 0; i < s->n; i++)
-		look_at_nic(s, i);
+		if (due || s->port[i].link_intr || is_nic_event_new(&s->nic[i]))
+			look_at_nic(s, i);
 }
 
 void

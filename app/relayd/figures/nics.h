@@ -2,9 +2,11 @@
 /* nics.h - the ports as their drivers see them: link, counters of the hardware, what happened to
  * them.
  *
- * The link is looked at once a second, with what the driver knows without waiting; that a port was
- * removed or wants to be reset is what DPDK's interrupt thread says.  Both are logged.  A removed
- * port needs a restart.  One that has to be reset is, one at a time (nic_reset.c):
+ * The link is looked at once a second, with what the driver knows without waiting, and at each
+ * tick where the driver has an interrupt for it.  That it changed twice in between, that a port
+ * was removed or wants to be reset is what DPDK's interrupt thread says; the next tick looks.  All
+ * are logged.  A removed port needs a restart.  One that has to be reset is, one at a time
+ * (nic_reset.c):
  *
  *      all workers leave the leg alone -> a thread resets the port, for seconds perhaps -> all
  *      workers take it again; if it fails, again a second later, and so on
@@ -47,8 +49,9 @@ struct rd_nics {
 		bool up;
 		uint32_t speed_mbps; /* 0: not known */
 		uint64_t link_changes;
-		atomic_ullong removed, resets; /* events of the driver */
-		uint64_t removed_told, resets_told;
+		atomic_ullong removed, resets, link_events; /* of the driver */
+		atomic_bool seen_up;			    /* at its last event of the link */
+		uint64_t removed_told, resets_told, link_told;
 		uint64_t resets_done;
 		bool wanted; /* a reset, by its driver or by somebody who asks */
 	} nic[RD_LEGS_MAX];

@@ -94,7 +94,8 @@ struct rd_port {
 	 * They are the driver's.  None but af_packet has some. */
 	int wake_fd[RD_PORT_WAKES_MAX];
 	uint32_t n_wakes;
-	bool rx_intr; /* asked for, and the driver has them */
+	bool rx_intr;	/* asked for, and the driver has them */
+	bool link_intr; /* the driver keeps the state of the link by interrupts: a look is free */
 };
 
 /* What ends a long nap at this port (nap.h): "interrupts", "sockets" or "nothing". */
