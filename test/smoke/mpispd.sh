@@ -204,6 +204,18 @@ verdict "mpispctl counters tells what is counted, by the names of the documents"
 some=$("$B/bin/mpispctl" -s "$SPD/n0.sock" counters) all=$("$B/bin/mpispctl" -s "$SPD/n0.sock" counters all)
 verdict "mpispctl counters leaves out what is 0" "$(
 	grep -q '^node *views  *[1-9]' <<<"$some" && ! grep -q ' 0$' <<<"$some" && grep -q '^blocks *malformed  *0$' <<<"$all" || echo "$some")"
+# The same for Prometheus, and rules that ask for nothing else.
+WHY=
+"$B/bin/mpispctl" -s "$SPD/n0.sock" metrics >"$SPD/metrics" || WHY+="status $? "
+WHY+=$(python3 test/smoke/_monitoring.py "$SPD/metrics" conf/monitoring/mpispd-alerts.yml)
+grep -q '^mpispd_processes{universe="smoke",unit="n0",state="spare"} [0-9]' "$SPD/metrics" || WHY+="no spares "
+if command -v promtool >/dev/null; then
+	said=$(promtool check metrics <"$SPD/metrics" 2>&1) || WHY+=$said
+	said=$(promtool test rules test/smoke/alerts-mpispd.yml 2>&1) || WHY+=$said
+else
+	echo "SKIP mpispd: prometheus is not installed; run make deps"
+fi
+verdict "mpispctl metrics is what Prometheus takes, and the alert rules ask for" "$WHY"
 # Keys change in three steps; who comes back after that has the new one alone.
 keys=("1 $(printf '5%.0s' {1..64})" "2 $(printf '7%.0s' {1..64})")
 reloaded() { [ "$(cat "$SPD"/n*.log | grep -c '^mpispd n[0-9]: reload: keys of')" -ge "$1" ]; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mpispctl - asks and steers the mpispd of this node over its control socket (doc/sp.md). */
+#include "metrics.h"
 #include "tree.h"
 
 #include "../ctl/client.h"
@@ -35,6 +36,7 @@ static const char usage[] =
 	"  unchain FROM TO      drain it: no new frames; once more: remove it\n"
 	"  rechain FROM TO NEW  to another cluster instead\n"
 	"  counters [all]       what the daemon has counted, what was dropped by its reason\n"
+	"  metrics              these and the state of the cluster, for Prometheus\n"
 	"  log                  what the daemon said lately\n"
 	"  events               what it says from now on\n"
 	"  reload               it reads its keys again\n"
@@ -174,6 +176,16 @@ show_counters(bool all, const struct options *o)
 			       json_integer_value(n));
 	}
 	json_decref(v);
+}
+
+static void
+show_metrics(void)
+{
+	json_t *status = ask_daemon("status", NULL), *counters = ask_daemon("counters", NULL);
+
+	metrics_print(status, counters);
+	json_decref(status);
+	json_decref(counters);
 }
 
 /* Lines from number `first` on; which comes next. */
@@ -330,6 +342,8 @@ run_ctl_command(struct options *o, int argc, char **argv)
 		show_chains(o);
 	else if (strcmp(name, "counters") == 0)
 		show_counters(argc == 2, o);
+	else if (strcmp(name, "metrics") == 0)
+		show_metrics();
 	else if (strcmp(name, "log") == 0)
 		(void)show_lines(0, o);
 	else if (strcmp(name, "events") == 0)
