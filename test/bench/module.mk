@@ -86,6 +86,11 @@ bench-npb: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/inside
 bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits $(B)/test/inside
 	@test/bench/mmp.sh $(B)
 
+## bench-counts  what a call of libmpi and of Open MPI asks of the machine: system calls, frames, time; CALLS (root, perf)
+.PHONY: bench-counts
+bench-counts: $(LMPI_ALL) $(B)/test/inside
+	@test/bench/counts.sh $(B)
+
 ## bench-detect  how long until ranks know of a death; RANKS ROUNDS
 .PHONY: bench-detect
 bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
