@@ -187,10 +187,12 @@ learn_done(struct spx *s, const struct spx_msg *m, struct spx_origin *o)
 {
 	for (uint32_t i = 0; i < s->conf.window_max; i++) {
 		uint64_t n = m->floor + i;
-		const struct spx_slot *t = spx_slot_of(s, o, n);
-		if (has_bit(m->bytes + s->conf.window_max / 8, i) &&
-		    (!t || t->state == SPX_SLOT_QUEUED))
+		struct spx_slot *t = spx_slot_of(s, o, n);
+		bool done = has_bit(m->bytes + s->conf.window_max / 8, i);
+		if (done && !t)
 			spx_mark_closed(s, o, n);
+		else if (done && t->state == SPX_SLOT_QUEUED)
+			spx_done_below(s, t); /* who gave it waits for that */
 	}
 }
 

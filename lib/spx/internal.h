@@ -87,6 +87,7 @@ struct spx_slot {
 	uint8_t tries;
 	uint16_t from; /* I/O: cluster of who put it */
 	uint32_t up;   /* from whom it came; SPX_NONE: made here, or that process is dead */
+	uint32_t also; /* sink: who gave it before another one asked for it, or SPX_NONE */
 	uint32_t down; /* to whom it went */
 	uint32_t want; /* it was given for */
 	uint32_t put;  /* number of its PUT, of this process */

@@ -163,8 +163,11 @@ take_ask(struct spx *s, uint32_t from, const struct spx_msg *m, const struct spx
 		spx_answer(s, from, SPX_MSG_KNOWS, m, SPX_BIT_DONE);
 		return;
 	}
-	if (t && s->me->kind == SPX_COMPUTE)
-		t->up = from; /* it is who says done to the one that put it again */
+	if (t && s->me->kind == SPX_COMPUTE && t->up != from) {
+		/* It is who says done to the one that put it again.  But who gave it waits, too. */
+		t->also = spx_is_living(s, t->up) ? t->up : t->also;
+		t->up = from;
+	}
 	bool knows = t && is_for_asker(s, from, t);
 	spx_answer(s, from, knows ? SPX_MSG_KNOWS : SPX_MSG_NEVER, m, 0);
 }

@@ -46,7 +46,7 @@ spx_slot_make(struct spx *s, struct spx_origin *o, uint64_t number)
 	*t = (struct spx_slot){.state = SPX_SLOT_FREE};
 	t->o = o;
 	t->number = number;
-	t->up = t->down = t->ask = SPX_NONE;
+	t->up = t->also = t->down = t->ask = SPX_NONE;
 	t->since_ns = s->now_ns;
 	return t;
 }

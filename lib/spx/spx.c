@@ -183,7 +183,15 @@ void
 spx_forgotten(struct spx *s, struct spx_slot *t)
 {
 	bool last = s->me->kind == SPX_COMPUTE && !s->out_of;
+	uint32_t also = t->also;
 
+	t->also = SPX_NONE;
+	if (t->state == SPX_SLOT_DONE && spx_is_living(s, also)) {
+		t->up = also;
+		t->tries = 0;
+		spx_tell_up(s, t);
+		return;
+	}
 	if (t->number < t->o->floor) {
 		spx_slot_end(s, t, SPX_SLOT_FREE);
 	} else {

@@ -667,6 +667,64 @@ a_want_of_the_dead_is_nobodys(void **state)
 	assert_int_equal(spx_busy(w.x[SOURCE]), 0);
 }
 
+/* A stage is passed by for a moment: another I/O process asks who has a frame, and is told when it
+ * is done.  The one that gave it is told, too. */
+static void
+who_gave_it_is_told_as_well(void **state)
+{
+	struct spx_frame f;
+
+	(void)state;
+	w.chain[0].on_lost = SPX_BYPASS;
+	w.dead[IO_B] = true;
+	show_view_to_all();
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	take_one(FILTER, 0, false, true);
+	assert_true(spx_begin(w.x[SINK], &f, w.now_ns));
+	w.proc[SPARE - 1] = w.proc[IO_A - 1];
+	w.proc[SPARE - 1].id = SPARE;
+	w.view.nproc = PROCS;
+	w.dead[IO_A] = w.cluster[1].lost = true;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+	assert_true(spx_finish(w.x[SINK], f.origin, f.number, w.now_ns));
+	pass_time(50 * BASE_MS_NS);
+	assert_int_equal(w.done[SOURCE], 1);
+	assert_int_equal(w.done[SINK], 1);
+	for (uint32_t i = 1; i <= PROCS; i++)
+		if (!w.dead[i] && spx_busy(w.x[i]))
+			fail_msg("process %u still has the frame", i);
+}
+
+/* What waits for its turn, and is done elsewhere, is done for who gave it. */
+static void
+done_elsewhere_is_told_to_who_gave_it(void **state)
+{
+	uint8_t said[SPX_HEAD + 4] = {0xf5, 15}; /* STATE: number 1 is done */
+	struct spx_frame f, g;
+
+	(void)state;
+	assert_true(make_one(0));
+	assert_true(make_one(1));
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[FILTER], &f, w.now_ns));
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[FILTER], &g, w.now_ns));
+	assert_true(spx_put(w.x[FILTER], g.origin, g.number, g.bytes, g.len, w.now_ns));
+	assert_true(spx_finish(w.x[FILTER], g.origin, g.number, w.now_ns));
+	pass_time(20 * BASE_MS_NS);
+	assert_int_equal(spx_busy(w.x[SINK]), 1);
+	be64_store(said + 8, w.view.number);
+	be32_store(said + 32, ORIGIN);
+	said[47] = 4;
+	said[SPX_HEAD + 2] = 0x40;
+	assert_true(spx_on_message(w.x[SINK], SOURCE, said, sizeof said, w.now_ns));
+	pass_time(50 * BASE_MS_NS);
+	assert_int_equal(w.done[SOURCE], 1);
+	assert_int_equal(spx_busy(w.x[IO_C]), 0);
+}
+
 static void
 malformed_messages(void **state)
 {
@@ -708,34 +766,6 @@ malformed_messages(void **state)
 	assert_false(spx_on_message(w.x[IO_A], IO_A, big, SPX_HEAD, w.now_ns)); /* from itself */
 }
 
-static void
-refused_configurations(void **state)
-{
-	static const struct row {
-		const char *text;
-		struct spx_conf c;
-	} rows[] = {
-		{"procs_max 0", {.procs_max = 0}},
-		{"procs_max 5000", {.procs_max = 5000}},
-		{"origins_max", {.procs_max = 1}},
-		{"window_max 12", {.procs_max = 1, .origins_max = 1, .window_max = 12}},
-		{"window_max 512", {.procs_max = 1, .origins_max = 1, .window_max = 512}},
-		{"room 0", {.procs_max = 1, .origins_max = 1, .window_max = 8}},
-		{"ahead 17",
-		 {.procs_max = 1, .origins_max = 1, .window_max = 8, .room = 1, .ahead = 17}},
-		{"retry_ns",
-		 {.procs_max = 1, .origins_max = 1, .window_max = 8, .room = 1, .ahead = 1}},
-	};
-	char why[SPX_TEXT_MAX];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (spx_conf_check(&rows[i].c, why) || !strstr(why, rows[i].text))
-			fail_msg("%s: \"%s\"", rows[i].text, why);
-	struct spx_conf good = conf_of_process(1);
-	assert_true(spx_conf_check(&good, why));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 
 int
@@ -758,8 +788,9 @@ main(void)
 		TEST(start_waits_for_all),
 		TEST(lost_cluster_stops),
 		TEST(a_want_of_the_dead_is_nobodys),
+		TEST(who_gave_it_is_told_as_well),
+		TEST(done_elsewhere_is_told_to_who_gave_it),
 		TEST(malformed_messages),
-		TEST(refused_configurations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Views, chains and policies of lib/spx: tables of questions and answers. */
+/* Views, chains, policies, configurations of lib/spx: tables of questions and answers. */
 #include "cmocka_all.h"
 #include "spx/policy.h"
+#include "spx/spx.h"
 #include "spx/view.h"
 
 #include <stdio.h>
@@ -382,6 +383,40 @@ policies(void **state)
 	assert_int_equal(spx_pick(SPX_USER, &p, c, 2), 1);
 }
 
+static void
+refused_configurations(void **state)
+{
+	static const struct row {
+		const char *text;
+		struct spx_conf c;
+	} rows[] = {
+		{"procs_max 0", {.procs_max = 0}},
+		{"procs_max 5000", {.procs_max = 5000}},
+		{"origins_max", {.procs_max = 1}},
+		{"window_max 12", {.procs_max = 1, .origins_max = 1, .window_max = 12}},
+		{"window_max 512", {.procs_max = 1, .origins_max = 1, .window_max = 512}},
+		{"room 0", {.procs_max = 1, .origins_max = 1, .window_max = 8}},
+		{"ahead 17",
+		 {.procs_max = 1, .origins_max = 1, .window_max = 8, .room = 1, .ahead = 17}},
+		{"retry_ns",
+		 {.procs_max = 1, .origins_max = 1, .window_max = 8, .room = 1, .ahead = 1}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (spx_conf_check(&rows[i].c, why) || !strstr(why, rows[i].text))
+			fail_msg("%s: \"%s\"", rows[i].text, why);
+	struct spx_conf good = {.procs_max = 1,
+				.origins_max = 1,
+				.window_max = 8,
+				.room = 1,
+				.ahead = 16,
+				.retry_ns = 1,
+				.retry_max_ns = 1,
+				.poll_ns = 1};
+	assert_true(spx_conf_check(&good, why));
+}
+
 int
 main(void)
 {
@@ -391,6 +426,7 @@ main(void)
 		cmocka_unit_test_setup(who_is_missing, set_up_view),
 		cmocka_unit_test_setup(where_frames_go, set_up_view),
 		cmocka_unit_test(policies),
+		cmocka_unit_test(refused_configurations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
