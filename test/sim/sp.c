@@ -28,6 +28,9 @@ struct campaign {
 	uint32_t later;
 	uint32_t operators[2];
 	uint64_t ask_ns;
+	/* A pool of its own on the last unit, which is off at first, for the last roles: that unit
+	 * comes and an operator starts it while others run. */
+	uint32_t placed;
 };
 
 enum { PROCESS, NODE, CUT, ONE_WAY, DISK, PAUSE, STEP, HANG, KINDS };
@@ -206,6 +209,24 @@ ask_for_roles(struct sim *s, void *who, uint64_t arg)
 	sim_at(s, s->now_ns + 5 * BASE_MS_NS, ask_for_roles, c, 0);
 }
 
+/* The operator does not wait for the unit, nor the unit for the operator. */
+static void
+start_placed(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+	struct spw_daemon *d = c->w->daemon[c->operators[0]];
+	uint64_t given_up;
+
+	(void)arg;
+	if (d->alive && s->now_ns >= d->paused_until_ns && !sp_node_asks(d->node, &given_up)) {
+		if (!(sp_node_view(d->node)->off >> 1 & 1))
+			return;
+		(void)sp_node_ask(d->node, SP_OP_POOL, 0, 1, 1, spw_local_ns(d));
+		spw_after(d);
+	}
+	sim_at(s, s->now_ns + 5 * BASE_MS_NS, start_placed, c, 0);
+}
+
 /* ---- the end ---- */
 
 static bool
@@ -282,6 +303,33 @@ draw_later(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SL
 	conf->off = UINT64_C(1) << SP_POOL_LATER | 6;
 }
 
+/* In some worlds the last unit has roles and spares that start later. */
+static void
+draw_placed(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SLOTS_MAX])
+{
+	struct base_prng q = base_prng_seed(~c->prng.s[0]); /* what seeds drew before stays */
+
+	if (c->later || conf->none_left != SP_NONE_LEFT_WAIT || conf->limits.roles < 2 ||
+	    conf->limits.units <= conf->voters || !coin(&q, 60))
+		return;
+	c->placed = (uint32_t)between(&q, 1, conf->limits.roles - 1);
+	c->ask_ns = between(&q, 300, 3000) * BASE_MS_NS;
+	c->operators[0] = (uint32_t)base_prng_below(&q, conf->limits.units);
+	memset(pool_of, 0, SPW_SLOTS_MAX);
+	memset(pool_of + conf->limits.roles - c->placed, 1, c->placed);
+	for (uint32_t i = conf->limits.roles; i < conf->slots; i += 2)
+		pool_of[i] = 1;
+	conf->pool_of = pool_of;
+	conf->off = 2;
+}
+
+static void
+settle_pools(const struct campaign *c, struct spw *w)
+{
+	for (uint32_t i = 0; c->placed && i < w->conf.slots; i++)
+		w->unit_of[i] = (uint16_t)(w->conf.pool_of[i] ? w->n - 1 : i % (w->n - 1));
+}
+
 /* In some worlds a write takes its time, and the daemon goes on meanwhile. */
 static void
 draw_slow_disks(struct spw *w, uint64_t seed, bool storm)
@@ -304,8 +352,10 @@ play_campaign(struct campaign *c)
 	for (uint32_t u = 0; u < w->n; u++) {
 		struct spw_daemon *d = w->daemon[u];
 		d->clock.ppm = (int32_t)base_prng_below(&c->prng, 20001) - 10000;
-		sim_at(s, s->now_ns + base_prng_below(&c->prng, 100 * BASE_MS_NS), restart_unit, d,
-		       0);
+		uint64_t at = base_prng_below(&c->prng, 100 * BASE_MS_NS);
+		if (c->placed && u == w->n - 1)
+			at += base_prng_below(&w->prng, 2 * c->ask_ns);
+		sim_at(s, s->now_ns + at, restart_unit, d, 0);
 	}
 	spw_check_often(w, CHECK_NS);
 	if (w->conf.hang_ns)
@@ -313,6 +363,8 @@ play_campaign(struct campaign *c)
 	sim_at(s, s->now_ns + base_prng_below(&c->prng, BASE_S_NS), break_something, c, 0);
 	if (c->later)
 		sim_at(s, s->now_ns + c->ask_ns, ask_for_roles, c, 0);
+	if (c->placed)
+		sim_at(s, s->now_ns + c->ask_ns, start_placed, c, 0);
 	sim_run(s, s->now_ns + FAULTS_NS, NULL, NULL);
 	heal_units(c);
 	/* What was under way when it healed is over: pauses, hanging processes. */
@@ -333,6 +385,7 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 	static uint8_t pool_of[SPW_SLOTS_MAX];
 
 	draw_later(&c, &conf, pool_of);
+	draw_placed(&c, &conf, pool_of);
 	struct base_prng q = base_prng_seed(~seed);
 	conf.late_disk = coin(&q, 50);
 	l.delay_ns = PICK(&c.prng, 20000, 50000, 500000);
@@ -341,6 +394,7 @@ run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
 	l.reorder_ppb = (uint32_t)PICK(&c.prng, 0, 20000000);
 	s->verbose = verbose;
 	c.w = spw_new(s, &conf, &l);
+	settle_pools(&c, c.w);
 	draw_slow_disks(c.w, seed, storm);
 	c.kinds = (uint32_t)base_prng_next(&c.prng) | 1u << PROCESS;
 	c.every_ns = PICK(&c.prng, 30, 100, 300) * BASE_MS_NS;

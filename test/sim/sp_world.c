@@ -299,14 +299,20 @@ spw_find_master(const struct spw *w, uint32_t other_than)
 
 /* ---- the end ---- */
 
-static uint32_t
-count_spares(const struct sp_view *v)
+/* Of some pool fewer wait than in view 1. */
+static bool
+lacks_spares(const struct spw *w, const struct sp_view *v)
 {
-	uint32_t n = 0;
+	int32_t n[SP_POOLS_MAX] = {0};
 
 	for (uint32_t s = 0; s < v->slots; s++)
-		n += v->slot[s].state == SP_SLOT_SPARE;
-	return n;
+		n[v->slot[s].pool] += v->slot[s].state == SP_SLOT_SPARE;
+	for (uint32_t s = v->l.roles; s < w->conf.slots; s++)
+		n[w->conf.pool_of ? w->conf.pool_of[s] : 0]--;
+	for (uint32_t p = 0; p < SP_POOLS_MAX; p++)
+		if (n[p] < 0 && !(v->off >> p & 1))
+			return true;
+	return false;
 }
 
 /* Somebody is to play it. */
@@ -342,8 +348,7 @@ spw_unfinished(const struct spw *w, const char **what)
 			    v->slots < v->l.slots_max)
 				return u;
 		*what = "has too few spares, and they are to be made up for";
-		if (w->conf.refill && v->slots < v->l.slots_max &&
-		    count_spares(v) < w->conf.slots - v->l.roles)
+		if (w->conf.refill && v->slots < v->l.slots_max && lacks_spares(w, v))
 			return u;
 		*what = "has a role whose process is dead";
 		for (uint32_t r = 0; r < v->l.roles; r++)
