@@ -181,7 +181,7 @@ beside(const struct world *w, uint32_t relay)
 
 /* It has been lit for long: where there is one other cluster, the relay beside gets nothing. */
 static void
-watch(struct sim *s, void *who, uint64_t n)
+begin_watch(struct sim *s, void *who, uint64_t n)
 {
 	struct relight *f = who;
 	struct circuit *c = &f->circuit[n];
@@ -198,7 +198,7 @@ watch(struct sim *s, void *who, uint64_t n)
 }
 
 static void
-watched(struct relight *f, const struct circuit *c)
+end_watch(struct relight *f, const struct circuit *c)
 {
 	for (int side = 0; side < 2; side++) {
 		uint32_t other = beside(f->w, c->relay[side]);
@@ -221,7 +221,7 @@ part(struct sim *s, void *who, uint64_t n)
 	const struct circuit *c = &f->circuit[n];
 	uint64_t at = s->now_ns;
 	f->ended[c->end]++;
-	watched(f, c);
+	end_watch(f, c);
 	if (c->end != DRAINED) {
 		shine(f, c, 0, false);
 		if (c->end == CUT)
@@ -261,7 +261,7 @@ aim(struct sim *s, void *who, uint64_t arg)
 		sim_at(s, s->now_ns + within(f, SKEW_NS), light_side, f,
 		       (uint64_t)n << 1 | (unsigned)side);
 	}
-	sim_at(s, s->now_ns + SKEW_NS + 2 * HEARD_NS, watch, f, n);
+	sim_at(s, s->now_ns + SKEW_NS + 2 * HEARD_NS, begin_watch, f, n);
 	/* Now and then before it is up. */
 	uint64_t lasts =
 		base_prng_below(&f->prng, 8) ? SKEW_NS + within(f, 200 * BASE_MS_NS) : SKEW_NS;
