@@ -2,6 +2,11 @@
 # Instructions per segment, and per MPI call, under callgrind.
 $(call testprog,counted,test/count/count.c,relay impi suci base)
 CFLAGS_test/count/count.c := -Itest/unit
+COUNTED_ROOMS := datapath mail host
+COUNTED_SOURCES := $(foreach r,$(COUNTED_ROOMS),$(wildcard app/relayd/$(r)/*.c))
+$(call testprog,counted-worker,test/count/count_worker.c $(COUNTED_SOURCES),rdconf rdnet rdctl relay impi sucaead suci seal rddpdk process base,libdpdk libbsd)
+$(eval $(call room_again,../count/count_worker,datapath,$(COUNTED_SOURCES)))
+CFLAGS_test/count/count_worker.c := -Itest/unit
 $(call testprog,counted-frame,test/count/count_frame.c,rdnet base)
 
 $(B)/test/counted-mpi: test/count/count_mpi.c $(LMPI_ALL)
@@ -11,9 +16,9 @@ $(B)/test/counted-mpi: test/count/count_mpi.c $(LMPI_ALL)
 
 ## count         instructions per segment and MPI call (callgrind), at most 10 % above test/count/baseline.json
 .PHONY: count count-record
-count: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-mpi
+count: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)"
 
 ## count-record  the same, and take what was counted as the new baseline
-count-record: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-mpi
+count-record: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)" --record

@@ -676,8 +676,8 @@ next_due(const struct rd_worker *w)
 	return next;
 }
 
-static uint32_t
-turn(struct rd_worker *w)
+uint32_t
+rd_worker_turn(struct rd_worker *w)
 {
 	uint32_t work = 0;
 	rd_worker_see_clock(w);
@@ -758,7 +758,7 @@ rd_worker_run(void *arg)
 		uint64_t began_ns = w->turn_ns;
 		uint32_t last = work;
 		rd_poll_begin(poller);
-		work = turn(w);
+		work = rd_worker_turn(w);
 		/* A turn lasts until the next one begins; no sleep follows a busy one. */
 		w->count.busy_ns += last ? w->turn_ns - began_ns : 0;
 		w->count.turns++;

@@ -5,6 +5,8 @@
 
 #include "worker.h"
 
+/* One turn of the loop: how much there was to do.  For who counts what it costs, too. */
+uint32_t rd_worker_turn(struct rd_worker *w);
 const struct relay_core_ops *rd_worker_core_ops(void);
 void rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip);
 void rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t known[6],
