@@ -291,6 +291,7 @@ lmpi_talk_lost(uint32_t import, bool refused)
 		if (talks[i].state != TALK_FREE && talks[i].import == import) {
 			talks[i].over = true;
 			talks[i].refused = refused;
+			doors.due_ns = 0; /* who has hung up waits for acks that do not come */
 		}
 }
 
@@ -433,4 +434,5 @@ lmpi_talk_lane_down(uint32_t lane)
 
 	t->has_lane = false;
 	t->over = true;
+	doors.due_ns = 0;
 }

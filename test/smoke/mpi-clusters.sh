@@ -34,10 +34,11 @@ rows() {
 			case $s in LIBMPI_TRANSPORT=* | LIBMPI_CMA=*) ;; *) left+=" $s" ;; esac
 		done
 		case $seen in *" $program$left/"*) continue ;; esac
-		# Open MPI's mpirun does not start programs over two nodes here: mpi-connect has these.
+		# Open MPI's mpirun does not start programs over two nodes here, and these relays carry no
+		# doors: mpi-connect has these.
 		# streams counts connections, which ranks of a node and of other clusters do not need.
 		case "$program$left" in
-		dyn | "dyn "* | fortran_dyn* | *LIBMPI_STREAM=4096\ LIBMPI_EAGER*) continue ;;
+		partings* | dyn | "dyn "* | fortran_dyn* | *LIBMPI_STREAM=4096\ LIBMPI_EAGER*) continue ;;
 		esac
 		seen+="$program$left/ "
 		echo "$program $limit$left"

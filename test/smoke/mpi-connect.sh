@@ -113,6 +113,7 @@ verdict "who aborted is told, and one of two jobs outlives the other" "$WHY" far
 
 # ---- one job over both clusters that opens ports, starts programs, and is joined by others
 testbed_server "$B" || fail "impi-server: does not start"
+RANKS=2
 both() { # PROGRAM OPTION-OF-MPIRUN
 	local c name
 	name=both-$(basename "$1")$2
@@ -120,7 +121,7 @@ both() { # PROGRAM OPTION-OF-MPIRUN
 		testbed_spawn "${c}0" "$name-$c" env PMIX_MCA_ptl_tcp_if_include=lo IMPI_AUTH_NONE=1 \
 			XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY=$RELAY "$B/bin/impirun" \
 			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" \
-			--launcher "$B/bin/mpirun" ${2:+"$2"} -n 2 "$1"
+			--launcher "$B/bin/mpirun" ${2:+"$2"} -n "$RANKS" "$1"
 	done
 	WHY=
 	for c in a b; do
@@ -134,4 +135,7 @@ both "$B/test/mpi/dyn" ''
 both "$B/test/mpi/dyn" --keep-going
 [ ! -x "$B/test/mpi/fortran_dyn" ] || both "$B/test/mpi/fortran_dyn" ''
 
+# ---- jobs that end as soon as their pairs have parted, some with words of a root still under way
+RANKS=4
+for ((i = 0; i < 8; i++)); do both "$B/test/mpi/partings" ''; done
 exit $rc
