@@ -11,7 +11,9 @@
 struct light_client {
 	struct light_client_conf conf;
 	struct light_counters counters;
-	struct light_offer offer;
+	struct light_offer offer;   /* that is taken, of `relay` */
+	struct light_offer *offers; /* [relays] */
+	uint32_t relay;
 	uint32_t epoch; /* counts offers that came after none */
 	uint64_t serial;
 	struct light_gate *gates;
@@ -36,7 +38,8 @@ struct light_client {
 size_t
 light_client_footprint(const struct light_client_conf *conf)
 {
-	return sizeof(struct light_client) + conf->early_max * sizeof(struct light_count);
+	return sizeof(struct light_client) + conf->relays * sizeof(struct light_offer) +
+	       conf->early_max * sizeof(struct light_count);
 }
 
 struct light_client *
@@ -44,10 +47,12 @@ light_client_new(void *mem, const struct light_client_conf *conf)
 {
 	struct light_client *c = mem;
 
-	BASE_ASSERT(conf->early_max > 0 && conf->tell != NULL);
+	BASE_ASSERT(conf->early_max > 0 && conf->relays > 0 && conf->tell != NULL);
 	memset(c, 0, sizeof *c);
 	c->conf = *conf;
-	c->early = (struct light_count *)(void *)(c + 1);
+	c->offers = (struct light_offer *)(void *)(c + 1);
+	memset(c->offers, 0, conf->relays * sizeof *c->offers);
+	c->early = (struct light_count *)(void *)(c->offers + conf->relays);
 	c->over.kind = LIGHT_NOTE_RECEIVED;
 	return c;
 }
@@ -132,9 +137,19 @@ go_client(struct light_client *c, const struct light_count *n)
 	c->changed = true;
 }
 
-void
-light_client_heard(struct light_client *c, const struct light_note *n)
+static void
+take_light_offer(struct light_client *c, uint32_t relay)
 {
+	c->epoch += !c->offer.on;
+	c->offer = c->offers[relay];
+	c->relay = relay;
+}
+
+void
+light_client_heard(struct light_client *c, uint32_t relay, const struct light_note *n)
+{
+	if (relay >= c->conf.relays)
+		return;
 	if (n->kind == LIGHT_NOTE_CLEAR_TO_SEND)
 		for (uint32_t i = 0; i < n->counts; i++)
 			go_client(c, &n->u.count[i]);
@@ -143,20 +158,35 @@ light_client_heard(struct light_client *c, const struct light_note *n)
 	bool other = n->u.offer.on && n->u.offer.version != LIGHT_VERSION;
 	c->counters.other_version += other;
 	if (!n->u.offer.on || other) {
-		light_client_dark(c);
+		light_client_dark(c, relay);
 		return;
 	}
-	c->epoch += !c->offer.on;
-	c->offer = n->u.offer;
+	c->offers[relay] = n->u.offer;
+	if (!c->offer.on || relay == c->relay)
+		take_light_offer(c, relay);
 }
 
 void
-light_client_dark(struct light_client *c)
+light_client_dark(struct light_client *c, uint32_t relay)
 {
+	if (relay >= c->conf.relays)
+		return;
+	c->offers[relay].on = false;
+	if (c->offer.on && relay != c->relay)
+		return;
 	c->offer.on = false;
 	c->earlies = 0;
 	c->over.counts = 0;
 	c->changed = true;
+	/* What it was told of the calls under way is lost, whoever offers next. */
+	for (struct light_gate *g = c->gates; g != NULL; g = g->next) {
+		g->any = true;
+		g->untold = false;
+	}
+	c->untold = 0;
+	for (uint32_t i = 0; i < c->conf.relays && !c->offer.on; i++)
+		if (c->offers[i].on)
+			take_light_offer(c, i);
 }
 
 /* ---- what it tells */
@@ -176,7 +206,7 @@ tell_ranks(struct light_client *c, struct light_gate *g)
 			.at = g->at,
 			.n = (uint16_t)(left < LIGHT_NOTE_RANKS ? left : LIGHT_NOTE_RANKS)};
 		memcpy(n.u.piece.rank, g->world + g->at, n.u.piece.n * sizeof *g->world);
-		if (!c->conf.tell(c->conf.user, &n))
+		if (!c->conf.tell(c->conf.user, c->relay, &n))
 			return false;
 		g->at += n.u.piece.n;
 		if (g->at == g->p)
@@ -194,7 +224,7 @@ tell_call(struct light_client *c, struct light_gate *g)
 		return false;
 	n.u.call = g->call;
 	n.u.call.mode = (uint8_t)c->conf.mode;
-	return c->conf.tell(c->conf.user, &n);
+	return c->conf.tell(c->conf.user, c->relay, &n);
 }
 
 static void
@@ -250,13 +280,13 @@ light_client_free(struct light_client *c, uint32_t comm, uint32_t leader)
 
 	/* Not told: the relay forgets with the job. */
 	if (c->offer.on)
-		(void)c->conf.tell(c->conf.user, &n);
+		(void)c->conf.tell(c->conf.user, c->relay, &n);
 }
 
 static void
 tell_overs(struct light_client *c)
 {
-	if (c->over.counts > 0 && c->conf.tell(c->conf.user, &c->over))
+	if (c->over.counts > 0 && c->conf.tell(c->conf.user, c->relay, &c->over))
 		c->over.counts = 0;
 }
 

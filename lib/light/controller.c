@@ -3,6 +3,7 @@
 #include "controller_internal.h"
 
 #include "base/clock.h"
+#include "canary.h"
 
 #include <string.h>
 
@@ -16,14 +17,14 @@ static bool
 controller_limits_ok(const struct light_controller_config *cfg)
 {
 	return cfg->ports && cfg->ports <= OCS_PORTS_MAX && cfg->agents && cfg->jobs &&
-	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes &&
-	       cfg->groups <= LIGHT_GROUPS_MAX;
+	       cfg->agents <= LIGHT_AGENTS_MAX && cfg->comms && cfg->calls && cfg->ranks &&
+	       cfg->call_bytes && cfg->groups <= LIGHT_GROUPS_MAX;
 }
 
 static size_t
 leases_bytes(const struct light_controller_config *cfg)
 {
-	return ocs_leases_footprint(cfg->ports, cfg->jobs, LIGHT_CLIENTS);
+	return ocs_leases_footprint(cfg->ports, cfg->jobs, cfg->agents);
 }
 
 size_t
@@ -34,7 +35,7 @@ light_controller_footprint(const struct light_controller_config *cfg)
 	return base_carved(sizeof(struct light_controller)) + base_carved(leases_bytes(cfg)) +
 	       base_carved(cfg->agents * sizeof(struct agent)) +
 	       base_carved(cfg->jobs * sizeof(struct job)) +
-	       cfg->jobs * base_carved(cfg->call_bytes) +
+	       cfg->jobs * (base_carved(cfg->call_bytes) + base_carved(cfg->agents)) +
 	       base_carved(cfg->comms * sizeof(struct comm)) +
 	       2 * cfg->comms * base_carved((size_t)cfg->ranks * 4) +
 	       cfg->comms * base_carved((size_t)cfg->ranks * 8) +
@@ -81,8 +82,9 @@ light_controller_new(void *mem, const struct light_controller_config *cfg)
 		c->comm[i].domain = base_carve(&to, (size_t)cfg->ranks * 8);
 	}
 	for (uint32_t i = 0; i < cfg->jobs; i++)
-		c->job[i] = (struct job){.mem = base_carve(&to, cfg->call_bytes)};
-	c->leases = ocs_leases_new(leases, cfg->ports, c->node_of, cfg->jobs, LIGHT_CLIENTS);
+		c->job[i] = (struct job){.mem = base_carve(&to, cfg->call_bytes),
+					 .client = base_carve(&to, cfg->agents)};
+	c->leases = ocs_leases_new(leases, cfg->ports, c->node_of, cfg->jobs, cfg->agents);
 	return c;
 }
 
@@ -127,22 +129,28 @@ offer_controller(struct light_controller *c, uint32_t i)
 	light_controller_send(c, i, &f);
 }
 
-void
-light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
-			const struct light_call *call)
+static void
+go_any_at(struct light_controller *c, uint64_t key, uint32_t agent, const struct light_call *call)
 {
 	struct light_note n = {.kind = LIGHT_NOTE_CLEAR_TO_SEND, .counts = 1};
 	uint8_t bytes[LIGHT_NOTE_MAX];
 	n.u.count[0] = (struct light_count){call->comm, call->leader, call->seq,
 					    LIGHT_ANY,	LIGHT_ANY,    UINT32_MAX};
 	struct light_frame f = {.type = LIGHT_FRAME_NOTE,
-				.key = j->key,
+				.key = key,
 				.rank = LIGHT_ANY,
 				.note = bytes,
 				.note_len = (uint16_t)light_note_encode(&n, bytes)};
-	for (uint32_t i = 0; i < LIGHT_CLIENTS; i++)
-		if (j->agent[i] != NO_AGENT && (agent == NO_AGENT || agent == j->agent[i]))
-			light_controller_send(c, j->agent[i], &f);
+	light_controller_send(c, agent, &f);
+}
+
+void
+light_controller_go_any(struct light_controller *c, const struct job *j,
+			const struct light_call *call)
+{
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		if (j->client[i] != AWAY)
+			go_any_at(c, j->key, i, call);
 }
 
 /* ---- agents ---- */
@@ -211,6 +219,20 @@ hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, u
 	return true;
 }
 
+/* Processes of the job are not at that agent any more. */
+static void
+job_leaves(struct light_controller *c, struct job *j, uint32_t agent, uint64_t now_ns)
+{
+	uint32_t left = 0;
+	if (!j->used || j->client[agent] == AWAY)
+		return;
+	j->client[agent] = AWAY;
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		left += j->client[i] != AWAY;
+	j->ended |= left == 0;
+	light_controller_job_renew(c, j, now_ns);
+}
+
 void
 light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns)
 {
@@ -222,21 +244,8 @@ light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_n
 						       .at_ns = now_ns,
 						       .a = a->hello.relay});
 	light_controller_links_gone(c, agent, now_ns);
-	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
-		struct job *j = &c->job[i];
-		uint32_t left = 0;
-		bool had = false;
-		for (uint32_t k = 0; j->used && k < LIGHT_CLIENTS; k++) {
-			had |= j->agent[k] == agent;
-			if (j->agent[k] == agent)
-				j->agent[k] = NO_AGENT;
-			left += j->agent[k] != NO_AGENT;
-		}
-		if (!had)
-			continue;
-		j->ended |= left == 0;
-		light_controller_job_renew(c, j, now_ns);
-	}
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		job_leaves(c, &c->job[i], agent, now_ns);
 }
 
 /* ---- jobs and communicators ---- */
@@ -248,6 +257,18 @@ controller_job_of(struct light_controller *c, uint64_t key)
 		if (c->job[i].used && c->job[i].key == key)
 			return &c->job[i];
 	return NULL;
+}
+
+/* A node of a plan is in one group of wavelengths. */
+static bool
+stands_apart(const struct light_controller *c, const struct job *j, uint32_t agent)
+{
+	const struct agent *a = &c->agent[agent];
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		if (j->client[i] == j->client[agent] && a->hello.n && c->agent[i].hello.n &&
+		    c->agent[i].group != a->group)
+			return true;
+	return false;
 }
 
 static void
@@ -262,9 +283,16 @@ job_here(struct light_controller *c, uint32_t agent, const struct light_frame *f
 	if (!j)
 		return; /* full: all of it by packets, CALL is answered so */
 	j->ended = false;
-	if (j->agent[f->client] == agent)
+	if (j->client[agent] == f->client)
 		return;
-	j->agent[f->client] = agent;
+	for (uint32_t i = 0; LIGHT_BUG(ONE_RELAY) && i < c->cfg.agents; i++)
+		j->client[i] = j->client[i] == f->client ? AWAY : j->client[i];
+	j->client[agent] = f->client;
+	if (stands_apart(c, j, agent))
+		light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT,
+							       .at_ns = now_ns,
+							       .a = c->agent[agent].hello.relay,
+							       .text = LIGHT_TEXT_APART});
 	light_controller_job_renew(c, j, now_ns);
 }
 
@@ -272,16 +300,8 @@ static void
 job_left(struct light_controller *c, uint32_t agent, uint64_t key, uint64_t now_ns)
 {
 	struct job *j = controller_job_of(c, key);
-	uint32_t left = 0;
-	for (uint32_t k = 0; j && k < LIGHT_CLIENTS; k++) {
-		if (j->agent[k] == agent)
-			j->agent[k] = NO_AGENT;
-		left += j->agent[k] != NO_AGENT;
-	}
-	if (!j)
-		return;
-	j->ended = left == 0;
-	light_controller_job_renew(c, j, now_ns);
+	if (j)
+		job_leaves(c, j, agent, now_ns);
 }
 
 struct comm *
@@ -330,14 +350,14 @@ static bool
 comm_piece(struct light_controller *c, struct job *j, uint32_t agent, const struct light_comm *p,
 	   const struct light_frame *f)
 {
-	uint8_t sender = 0;
+	uint8_t sender = j->client[agent];
 	if (f->nclients < p->n)
 		return false;
+	if (sender == AWAY) /* it came when there was no room for the job */
+		return true;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (f->clients[i] >= LIGHT_CLIENTS)
 			return false;
-	while (sender < LIGHT_CLIENTS - 1 && j->agent[sender] != agent)
-		sender++;
 	struct comm *m = comm_begin(c, job_index(c, j), p->comm, p->leader);
 	bool busy = m && j->now.call && j->now.comm == m;
 	if (!m || busy)
@@ -424,7 +444,7 @@ call_announced(struct light_controller *c, uint32_t agent, struct job *j,
 			k = &c->call[i];
 	if ((m && light_controller_is_done(m, call->seq)) || !k) {
 		if (!forecast)
-			light_controller_go_any(c, j, agent, call);
+			go_any_at(c, j->key, agent, call);
 		return;
 	}
 	*k = (struct call){.used = true,
@@ -447,11 +467,10 @@ static void
 comm_free(struct light_controller *c, struct job *j, uint32_t agent, uint32_t comm, uint32_t leader)
 {
 	struct comm *m = light_controller_comm(c, job_index(c, j), comm, leader);
-	for (uint32_t k = 0; m && k < LIGHT_CLIENTS; k++)
-		if (j->agent[k] == agent)
-			m->freed |= 1u << k;
-	if (m)
-		light_controller_comm_tidy(c, m);
+	if (!m || j->client[agent] == AWAY)
+		return;
+	m->freed |= 1u << j->client[agent];
+	light_controller_comm_tidy(c, m);
 }
 
 static bool
@@ -463,11 +482,8 @@ note_controller(struct light_controller *c, uint32_t agent, const struct light_f
 	if (light_note_decode(f->note, f->note_len, &n))
 		return false;
 	if (!j) { /* there was no room for it */
-		struct job stranger = {.key = f->key};
-		memset(stranger.agent, 0xff, sizeof stranger.agent);
-		stranger.agent[0] = agent;
 		if (n.kind == LIGHT_NOTE_CALL || n.kind == LIGHT_NOTE_CALL_BY_INDEX)
-			light_controller_go_any(c, &stranger, agent, &n.u.call);
+			go_any_at(c, f->key, agent, &n.u.call);
 		return true;
 	}
 	switch ((enum light_note_kind)n.kind) {
@@ -489,7 +505,7 @@ note_controller(struct light_controller *c, uint32_t agent, const struct light_f
 							       .key = j->key,
 							       .call = n.u.call,
 							       .text = LIGHT_TEXT_BY_INDEX});
-		light_controller_go_any(c, j, agent, &n.u.call);
+		go_any_at(c, j->key, agent, &n.u.call);
 		return true;
 	case LIGHT_NOTE_OFFER:
 	case LIGHT_NOTE_CLEAR_TO_SEND:

@@ -284,15 +284,17 @@ send_go(struct light_controller *c, const struct job *j, uint32_t from, struct l
 {
 	const struct comm *m = j->now.comm;
 	uint8_t bytes[LIGHT_NOTE_MAX];
-	uint32_t agent = j->agent[m->client[from]];
-	if (n->counts && agent != NO_AGENT) {
-		struct light_frame f = {.type = LIGHT_FRAME_NOTE,
-					.key = j->key,
-					.rank = m->world[from],
-					.note = bytes,
-					.note_len = (uint16_t)light_note_encode(n, bytes)};
-		light_controller_send(c, agent, &f);
-	}
+	if (!n->counts)
+		return;
+	struct light_frame f = {.type = LIGHT_FRAME_NOTE,
+				.key = j->key,
+				.rank = m->world[from],
+				.note = bytes,
+				.note_len = (uint16_t)light_note_encode(n, bytes)};
+	/* Which of them it listens to is its own affair. */
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		if (j->client[i] == m->client[from])
+			light_controller_send(c, i, &f);
 	n->counts = 0;
 }
 
@@ -381,7 +383,7 @@ light_controller_call_drop(struct light_controller *c, struct job *j, const char
 	if (!j->now.call)
 		return;
 	if (!j->now.call->forecast) {
-		light_controller_go_any(c, j, NO_AGENT, &j->now.call->call);
+		light_controller_go_any(c, j, &j->now.call->call);
 		c->count.calls_by_packets++;
 	}
 	end_call(c, j, LIGHT_EVENT_PACKETS, why, now_ns);

@@ -18,6 +18,7 @@
 #define NO_JOB	    UINT32_MAX
 #define JOB_PORTS   (LIGHT_CLIENTS * LIGHT_SLOTS_MAX)
 #define CLIENT_NONE UINT32_MAX
+#define AWAY	    UINT8_MAX
 #define POLL_NS	    (5 * 1000000ull) /* while circuits are on their way */
 
 struct agent {
@@ -87,7 +88,7 @@ struct job {
 	bool used, ended;
 	bool untidy; /* circuits that no slot keeps are still in use */
 	uint64_t key, owner;
-	uint32_t agent[LIGHT_CLIENTS];
+	uint8_t *client; /* [agents] which of its clients' processes are there, or AWAY */
 	enum lease lease;
 	uint64_t granted_ns;
 	/* While it holds ports: of cfg.lit_max, and of each group; behind those no limit. */
@@ -140,9 +141,8 @@ bool light_controller_send(struct light_controller *c, uint32_t agent, const str
 void light_controller_event(struct light_controller *c, struct light_event e);
 struct comm *light_controller_comm(struct light_controller *c, uint32_t job, uint32_t comm,
 				   uint32_t leader);
-/* CLEAR_TO_SEND for all messages of the call, to all agents of the job (agent NO_AGENT) or to one.
- */
-void light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
+/* CLEAR_TO_SEND for all messages of the call, to all agents of the job. */
+void light_controller_go_any(struct light_controller *c, const struct job *j,
 			     const struct light_call *call);
 /* The call is over, or needs no light: its place is free, late words about it are answered. */
 void light_controller_done(struct light_controller *c, struct call *k);

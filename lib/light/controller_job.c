@@ -15,12 +15,14 @@ void
 light_controller_job_init(struct light_controller *c, struct job *j, uint64_t key)
 {
 	void *mem = j->mem;
+	uint8_t *client = j->client;
 	memset(j, 0, sizeof *j);
 	j->mem = mem;
+	j->client = client;
 	j->used = true;
 	j->key = key;
 	j->owner = ++c->owners;
-	memset(j->agent, 0xff, sizeof j->agent);
+	memset(j->client, AWAY, c->cfg.agents);
 	memset(j->port_of, 0xff, sizeof j->port_of);
 	j->slots = (struct circ_slots){.nodes = LIGHT_CLIENTS,
 				       .stride = LIGHT_SLOTS_MAX,
@@ -165,17 +167,22 @@ static void
 map_ports(struct light_controller *c, struct job *j)
 {
 	memset(j->port_of, 0xff, sizeof j->port_of);
-	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++) {
-		uint32_t k = 0;
-		while (j->agent[n] != NO_AGENT && k < LIGHT_SLOTS_MAX) {
-			uint32_t p = ocs_lease_port(c->leases, j->owner, j->agent[n], k);
+	memset(j->granted, 0, sizeof j->granted);
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
+		j->group[n] = c->cfg.groups;
+	for (uint32_t i = 0; i < c->cfg.agents; i++) {
+		uint32_t n = j->client[i], p;
+		if (n == AWAY)
+			continue;
+		for (uint32_t k = 0; j->granted[n] < LIGHT_SLOTS_MAX; k++) {
+			p = ocs_lease_port(c->leases, j->owner, i, k);
 			if (p == OCS_NO_PORT)
 				break;
-			j->port_of[n * LIGHT_SLOTS_MAX + k++] = p;
+			j->port_of[n * LIGHT_SLOTS_MAX + j->granted[n]++] = p;
+			j->group[n] = c->agent[i].group;
 		}
-		j->ports[n] = j->granted[n] = k;
-		j->group[n] = j->agent[n] == NO_AGENT ? c->cfg.groups : c->agent[j->agent[n]].group;
 	}
+	memcpy(j->ports, j->granted, sizeof j->ports);
 	circ_slots_clear(&j->slots);
 }
 
@@ -203,14 +210,20 @@ usable_ports(struct light_controller *c, struct job *j, uint64_t now_ns)
 static void
 ask_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
-	struct ocs_ask a[LIGHT_CLIENTS];
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < LIGHT_CLIENTS; i++) {
-		uint32_t g = j->agent[i];
-		if (g != NO_AGENT && c->agent[g].hello.n)
-			a[n++] = (struct ocs_ask){g, 1, c->agent[g].hello.n};
+	struct ocs_ask a[LIGHT_AGENTS_MAX];
+	uint32_t n = 0, clients = 0, group[LIGHT_CLIENTS], ports[LIGHT_CLIENTS] = {0};
+	for (uint32_t i = 0; i < c->cfg.agents; i++) {
+		uint32_t k = j->client[i], has = k == AWAY ? 0 : c->agent[i].hello.n;
+		/* A node of a plan is in one group of wavelengths: that of its first relay. */
+		if (!has || ports[k] == LIGHT_SLOTS_MAX ||
+		    (ports[k] && group[k] != c->agent[i].group))
+			continue;
+		clients += !ports[k];
+		group[k] = c->agent[i].group;
+		a[n] = (struct ocs_ask){i, 1, less_of(has, LIGHT_SLOTS_MAX - ports[k])};
+		ports[k] += a[n++].want;
 	}
-	if (n >= 2 && ocs_lease_ask(c->leases, j->owner, a, n, HOLD_NS, now_ns))
+	if (clients >= 2 && ocs_lease_ask(c->leases, j->owner, a, n, HOLD_NS, now_ns))
 		j->lease = LEASE_WAITING;
 }
 
@@ -293,7 +306,7 @@ by_packets(struct light_controller *c, struct job *j, struct call *k, const char
 	   uint64_t now_ns)
 {
 	if (!k->forecast)
-		light_controller_go_any(c, j, NO_AGENT, &k->call);
+		light_controller_go_any(c, j, &k->call);
 	c->count.calls_by_packets++;
 	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
 						       .at_ns = now_ns,
@@ -421,8 +434,8 @@ light_controller_job(const struct light_controller *c, uint32_t i, struct light_
 		if (!j->used || i--)
 			continue;
 		*row = (struct light_job_row){.key = j->key, .lease = leases[j->lease]};
-		for (uint32_t k = 0; k < LIGHT_CLIENTS; k++)
-			row->agents += j->agent[k] != NO_AGENT;
+		for (uint32_t k = 0; k < c->cfg.agents; k++)
+			row->agents += j->client[k] != AWAY;
 		for (uint32_t k = 0; k < c->cfg.comms; k++)
 			row->comms += c->comm[k].used && c->comm[k].job == n;
 		for (uint32_t k = 0; k < c->cfg.calls; k++)

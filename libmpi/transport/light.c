@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "light.h"
 
+#include "net_private.h"
 #include "transport.h"
 
 #include "base/clock.h"
@@ -19,7 +20,6 @@ struct light_client *lmpi_light;
 static struct {
 	bool off;
 	enum circ_mode mode;
-	uint32_t relay; /* that offers */
 } light;
 
 int
@@ -68,15 +68,15 @@ lmpi_light_print_stats(void)
 }
 
 static bool
-tell_light(void *user, struct light_note *note)
+tell_light(void *user, uint32_t relay, struct light_note *note)
 {
 	uint8_t bytes[LIGHT_NOTE_MAX];
 
 	(void)user;
 	if (lmpi_eng.closing)
 		return true;
-	note->label_base = lmpi_net_relay_base(light.relay);
-	return lmpi_net_tell_relay(light.relay, bytes, light_note_encode(note, bytes));
+	note->label_base = lmpi_net_relay_base(relay);
+	return lmpi_net_tell_relay(relay, bytes, light_note_encode(note, bytes));
 }
 
 /* Marks: where the lane stood when the message was handed to it.  A lane that was not there yet,
@@ -112,6 +112,7 @@ begin_light(void)
 	struct light_client_conf conf = {.mode = light.mode,
 					 .patience_ns = PATIENCE_NS,
 					 .early_max = EARLY_MAX,
+					 .relays = lmpi_net.relays_limits.relays_max,
 					 .tell = tell_light,
 					 .placed = light_placed};
 	void *mem = malloc(light_client_footprint(&conf));
@@ -125,22 +126,20 @@ void
 lmpi_light_note(uint32_t i, const void *bytes, size_t len)
 {
 	struct light_note n;
-	bool other = lmpi_light != NULL && light_client_on(lmpi_light) && i != light.relay;
 
-	if (light.off || other || light_note_decode(bytes, len, &n) != LIGHT_ERR_OK ||
+	if (light.off || light_note_decode(bytes, len, &n) != LIGHT_ERR_OK ||
 	    n.label_base != LMPI_LABEL_BASE)
 		return;
 	if (lmpi_light == NULL && (n.kind != LIGHT_NOTE_OFFER || !n.u.offer.on || !begin_light()))
 		return;
-	light.relay = i;
-	light_client_heard(lmpi_light, &n);
+	light_client_heard(lmpi_light, i, &n);
 }
 
 void
 lmpi_light_relay_gone(uint32_t i)
 {
-	if (lmpi_light != NULL && i == light.relay)
-		light_client_dark(lmpi_light);
+	if (lmpi_light != NULL)
+		light_client_dark(lmpi_light, i);
 }
 
 bool

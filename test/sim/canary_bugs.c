@@ -332,6 +332,7 @@ static const struct plan {
 	}
 	P(STILL_LIT, B(DARK)),
 	P(UNSHARED, B(DARK)),
+	P(ONE_RELAY, B(LIT)),
 #undef P
 	{.relayset = RELAYSET_BUG_UNLIT,
 	 .name = "UNLIT",

@@ -31,17 +31,17 @@ wrong(struct light_world *w, const struct lw_stream *t, const char *what)
 /* ---- a process ---- */
 
 static bool
-tell(void *user, struct light_note *note)
+tell(void *user, uint32_t relay, struct light_note *note)
 {
 	struct lw_proc *p = user;
 	struct light_world *w = p->j->w;
 	uint8_t bytes[LIGHT_NOTE_MAX];
-	struct lw_cluster *k = &w->cluster[p->j->cluster[p->rank]];
+	struct lw_relay *k = &w->relay[relay];
 	if (!w->calm && base_prng_below(&w->rng, 50) == 0)
 		return false;
 	note->label_base = 0;
 	struct lw_post post = {.way = LW_UP,
-			       .cluster = k->n,
+			       .relay = k->n,
 			       .job = p->j->n,
 			       .rank = p->rank,
 			       .epoch = k->life,
@@ -66,6 +66,7 @@ job_init(struct light_world *w, uint32_t n)
 		struct light_client_conf conf = {.mode = (enum circ_mode)mode,
 						 .patience_ns = w->calm ? 20 * PATIENCE : PATIENCE,
 						 .early_max = 64,
+						 .relays = LW_RELAYS,
 						 .tell = tell,
 						 .user = &j->proc[i]};
 		j->cluster[i] = (uint32_t)base_prng_below(r, w->clusters);
@@ -191,28 +192,31 @@ by_packet(struct light_world *w, struct lw_message *g, uint64_t more_ms)
 	w->packets++;
 }
 
-/* The relay decides by what is lit. */
+/* The relay decides by what is lit; processes hand it to the one that has light (scenario relight).
+ */
 static void
 depart(struct lw_stream *t, uint32_t m)
 {
 	struct light_world *w = t->j->w;
 	struct lw_message *g = &t->message[m];
 	uint32_t a = t->cluster[t->made.message[m].from], b = t->cluster[t->made.message[m].to];
-	uint32_t slot = a == b ? LW_PORTS : lw_way(w, a, b);
-	if (slot == LW_PORTS) {
+	uint32_t port = a == b ? LW_NO_PORT : lw_way(w, a, b);
+	if (port == LW_NO_PORT) {
 		by_packet(w, g, 0);
 		return;
 	}
 	g->state = LW_LIGHT;
-	g->from_slot = slot;
-	const struct lw_slot *s = &w->cluster[a].slot[slot];
-	g->changed[0] = w->sw.changed[w->fibre[lw_port(a, slot)]];
-	g->changed[1] = w->cluster[a].life;
-	if (!lw_passes(w, a, slot, b, s->peer_slot))
+	g->from_port = port;
+	struct lw_slot *s = lw_slot_at(w, port);
+	const struct lw_relay *k = &w->relay[port / LW_PORTS];
+	g->changed[0] = w->sw.changed[w->fibre[port]];
+	g->changed[1] = k->life;
+	if (!lw_passes(w, port, lw_port(s->peer, s->peer_slot)))
 		g->changed[0]--; /* it will not have come through */
 	g->end_ns = w->now_ns + (1 + base_prng_below(&w->rng, 5)) * LW_MS;
-	w->cluster[a].slot[slot].flights++;
+	s->flights++;
 	w->light++;
+	w->beside += k->n > 0 && k[-1].cluster == a;
 }
 
 static void
@@ -223,14 +227,15 @@ arrive(struct lw_stream *t, uint32_t m)
 	const struct coll_message *c = &t->made.message[m];
 	uint32_t a = t->cluster[c->from];
 	if (g->state == LW_LIGHT) {
-		bool same = w->cluster[a].alive && g->changed[1] == w->cluster[a].life;
-		struct lw_slot *s = &w->cluster[a].slot[g->from_slot];
+		const struct lw_relay *k = &w->relay[g->from_port / LW_PORTS];
+		bool same = k->alive && g->changed[1] == k->life;
+		struct lw_slot *s = lw_slot_at(w, g->from_port);
 		if (same && s->flights)
 			s->flights--;
-		if (!same || g->changed[0] != w->sw.changed[w->fibre[lw_port(a, g->from_slot)]]) {
+		if (!same || g->changed[0] != w->sw.changed[w->fibre[g->from_port]]) {
 			w->again++;
 			if (same)
-				lw_broken(w, a, g->from_slot);
+				lw_broken(w, g->from_port);
 			by_packet(w, g, 3);
 			return;
 		}
@@ -348,8 +353,8 @@ job_step(struct lw_job *j)
 		return true;
 	if (!j->begun) {
 		j->begun = true;
-		for (uint32_t i = 0; i < w->clusters; i++)
-			lw_tell_jobs(&w->cluster[i]);
+		for (uint32_t i = 0; i < w->relays; i++)
+			lw_tell_jobs(&w->relay[i]);
 		j->stream[0].until_ns = j->stream[1].until_ns =
 			w->now_ns + (w->calm ? 100 : 20) * LW_MS;
 	}
@@ -361,9 +366,9 @@ job_step(struct lw_job *j)
 	if (!over)
 		return ok;
 	j->over = true;
-	for (uint32_t i = 0; i < w->clusters; i++)
-		if (w->cluster[i].alive)
-			light_agent_job_end(w->cluster[i].agent, (j->n + 1) * 1000);
+	for (uint32_t i = 0; i < w->relays; i++)
+		if (w->relay[i].alive)
+			light_agent_job_end(w->relay[i].agent, (j->n + 1) * 1000);
 	for (uint32_t r = 0; r < j->p; r++)
 		w->without_go += light_client_counters(j->client[r])->without_go;
 	return ok;
@@ -398,12 +403,12 @@ static const char *
 too_much_light(const struct light_world *w)
 {
 	uint32_t all = 0, in[2] = {0};
-	for (uint32_t p = 0; p < LW_CLUSTERS * LW_PORTS; p++) {
+	for (uint32_t p = 0; p < LW_RELAYS * LW_PORTS; p++) {
 		uint32_t to = w->sw.out_of[p];
 		if (w->calm && w->away[p] && w->controller && lit_over(w, p) &&
 		    w->now_ns - w->away_ns[p] > (w->sw.max_batch < 8 ? 1000 : 100) * LW_MS)
 			return "a port that is withdrawn is lit";
-		if (to == OCS_NO_PORT || !w->sw.mine[p] || to >= LW_CLUSTERS * LW_PORTS ||
+		if (to == OCS_NO_PORT || !w->sw.mine[p] || to >= LW_RELAYS * LW_PORTS ||
 		    (w->sw.out_of[to] == p && p > to))
 			continue;
 		all++;
@@ -416,6 +421,21 @@ too_much_light(const struct light_world *w)
 	return ok ? NULL : "more is lit than there are wavelengths";
 }
 
+/* All relays that have processes of a job are there for it, several of a cluster, too. */
+static bool
+all_take_part(const struct light_world *w)
+{
+	struct light_job_row row;
+	for (uint32_t i = 0; w->controller && light_controller_job(w->controller, i, &row); i++) {
+		uint32_t told = 0;
+		for (uint32_t r = 0; r < w->relays; r++)
+			told += w->told[row.key - LW_KEY][r];
+		if (row.agents != told)
+			return false;
+	}
+	return true;
+}
+
 /* What must hold at any time, and what must when all is over. */
 static bool
 holds(struct light_world *w, bool end)
@@ -425,6 +445,10 @@ holds(struct light_world *w, bool end)
 		why = light_controller_check(w->controller);
 	if (!why && w->controller)
 		why = ocs_check(ocs_control_matrix(w->control));
+	if (!why && !all_take_part(w)) {
+		why = "a relay with light and processes of a job has no part in it";
+		w->broken = INV_LIT;
+	}
 	const char *lit = why ? NULL : too_much_light(w);
 	if (lit) {
 		why = lit;
@@ -490,13 +514,15 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + planned);
 	snprintf(o->why, sizeof o->why, "%s", w->why);
 	snprintf(o->note, sizeof o->note,
-		 "%llu messages, %llu by light, %llu again, %llu without GO, %llu calls planned; "
+		 "%llu messages, %llu by light (%llu at second relays), %llu again, %llu without "
+		 "GO, %llu calls planned; "
 		 "%llu sessions lost, %llu relays died, %llu restarts, %llu ports withdrawn%s",
 		 (unsigned long long)w->moved, (unsigned long long)w->light,
-		 (unsigned long long)w->again, (unsigned long long)w->without_go,
-		 (unsigned long long)planned, (unsigned long long)w->sessions_lost,
-		 (unsigned long long)w->deaths, (unsigned long long)w->restarts,
-		 (unsigned long long)w->withdrawn, w->calm ? ", calm" : "");
+		 (unsigned long long)w->beside, (unsigned long long)w->again,
+		 (unsigned long long)w->without_go, (unsigned long long)planned,
+		 (unsigned long long)w->sessions_lost, (unsigned long long)w->deaths,
+		 (unsigned long long)w->restarts, (unsigned long long)w->withdrawn,
+		 w->calm ? ", calm" : "");
 	if (verbose)
 		puts(o->note);
 	lw_world_fini(w);

@@ -9,12 +9,14 @@
 #include "light/controller.h"
 #include "optical.h"
 
-#define LW_CLUSTERS 8
-#define LW_PORTS    4 /* switch ports n * 4 .. n * 4 + 3 lead to cluster n */
-#define LW_JOBS	    2
-#define LW_STREAMS  2 /* communicators of a job whose calls go on side by side */
-#define LW_RANKS    10
-#define LW_MS	    BASE_MS_NS
+#define LW_RELAYS  8
+#define LW_PORTS   4 /* switch ports n * 4 .. n * 4 + 3 lead to relay n */
+#define LW_NO_PORT UINT32_MAX
+#define LW_JOBS	   2
+#define LW_STREAMS 2 /* communicators of a job whose calls go on side by side */
+#define LW_RANKS   10
+#define LW_MS	   BASE_MS_NS
+#define LW_KEY	   77u /* of the first job */
 
 /* Something said, on its way. */
 enum lw_way { LW_TO_CONTROLLER, LW_TO_AGENT, LW_UP, LW_DOWN, LW_PROC };
@@ -22,7 +24,7 @@ struct lw_post {
 	struct lw_post *next;
 	uint64_t at_ns;
 	enum lw_way way;
-	uint32_t cluster, job, rank;
+	uint32_t relay, job, rank;
 	uint32_t epoch; /* of the session, or of the agent's life */
 	size_t len;
 	uint8_t bytes[LIGHT_FRAME_MAX];
@@ -30,14 +32,14 @@ struct lw_post {
 
 struct lw_slot {
 	enum base_lightpath phase;
-	uint32_t peer, peer_slot; /* cluster */
+	uint32_t peer, peer_slot; /* relay */
 	uint64_t since_ns, dark_ns;
 	uint32_t flights;
 };
 
-struct lw_cluster {
+struct lw_relay {
 	struct light_world *w;
-	uint32_t n, ports;
+	uint32_t n, ports, cluster; /* its job's processes there have a path to it */
 	struct light_agent *agent;
 	bool alive, session;
 	uint32_t life, epoch; /* counts lives, sessions */
@@ -51,7 +53,7 @@ struct lw_message {
 	struct light_wait wait;
 	uint32_t ordinal;
 	uint64_t end_ns;
-	uint32_t from_slot; /* LIGHT */
+	uint32_t from_port; /* LIGHT: of the switch */
 	uint64_t changed[2];
 };
 
@@ -92,13 +94,14 @@ struct light_world {
 	struct ocs_control *control;
 	struct light_controller *controller;
 	uint64_t controller_back_ns;
-	struct lw_cluster cluster[LW_CLUSTERS];
-	uint32_t clusters;
+	struct lw_relay relay[LW_RELAYS];
+	uint32_t relays, clusters; /* in half of the worlds two relays are of one cluster */
 	/* By port of the switch where the controller is told that a relay's port is: where its
 	 * fibre ends, and circuits in a row by which it has found nobody. */
 	uint32_t fibre[OSW_PORTS], missed[OSW_PORTS];
 	struct lw_job job[LW_JOBS];
 	struct lw_post *posts;
+	bool told[LW_JOBS][LW_RELAYS]; /* the controller: that processes of the job are there */
 	bool verbose;
 	bool calm; /* no faults: then nobody's patience ends */
 	uint64_t session_ms, death_ms, restart_ms;
@@ -112,7 +115,7 @@ struct light_world {
 	uint32_t lit_max, groups, group_of[OSW_PORTS], waves[2];
 	uint8_t broken; /* enum invariant */
 	uint64_t withdrawn;
-	uint64_t moved, light, packets, again, without_go, cut;
+	uint64_t moved, light, beside, packets, again, without_go, cut;
 	uint64_t deaths, restarts, sessions_lost, planned;
 	char why[300];
 };
@@ -123,14 +126,14 @@ void lw_deliver(struct light_world *w);
 void lw_world_init(struct light_world *w, uint64_t seed);
 void lw_world_step(struct light_world *w, bool heal);
 void lw_world_fini(struct light_world *w);
-void lw_tell_jobs(struct lw_cluster *k);
-/* The slot over which cluster `from` reaches `to` by light now, or LW_PORTS. */
+void lw_tell_jobs(struct lw_relay *k);
+/* The port over which cluster `from` reaches `to` by light now, or LW_NO_PORT. */
 uint32_t lw_way(const struct light_world *w, uint32_t from, uint32_t to);
-uint32_t lw_port(uint32_t cluster, uint32_t slot);
-/* Does what cluster `from` sends over its slot come out at `to` now, over that slot? */
-bool lw_passes(const struct light_world *w, uint32_t from, uint32_t slot, uint32_t to,
-	       uint32_t to_slot);
+uint32_t lw_port(uint32_t relay, uint32_t slot);
+struct lw_slot *lw_slot_at(struct light_world *w, uint32_t port);
+/* Does what is sent from one port come out at the other now? */
+bool lw_passes(const struct light_world *w, uint32_t from, uint32_t to);
 /* What was sent has not come through. */
-void lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot);
+void lw_broken(struct light_world *w, uint32_t port);
 
 #endif

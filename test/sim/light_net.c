@@ -12,9 +12,15 @@
 #define DRAIN_NS (30 * LW_MS)
 
 uint32_t
-lw_port(uint32_t cluster, uint32_t slot)
+lw_port(uint32_t relay, uint32_t slot)
 {
-	return cluster * LW_PORTS + slot;
+	return relay * LW_PORTS + slot;
+}
+
+struct lw_slot *
+lw_slot_at(struct light_world *w, uint32_t port)
+{
+	return &w->relay[port / LW_PORTS].slot[port % LW_PORTS];
 }
 
 /* ---- what is said ---- */
@@ -23,7 +29,7 @@ void
 lw_post(struct light_world *w, struct lw_post p, const void *bytes, uint64_t most_ms)
 {
 	struct lw_post *n = malloc(sizeof *n), **at = &w->posts;
-	struct lw_cluster *k = &w->cluster[p.cluster];
+	struct lw_relay *k = &w->relay[p.relay];
 	*n = p;
 	n->at_ns = w->now_ns + base_prng_below(&w->rng, most_ms * LW_MS + 1);
 	if (p.way <= LW_TO_AGENT) { /* in order */
@@ -41,9 +47,9 @@ lw_post(struct light_world *w, struct lw_post p, const void *bytes, uint64_t mos
 static bool
 agent_send(void *user, const struct light_frame *f)
 {
-	struct lw_cluster *k = user;
+	struct lw_relay *k = user;
 	uint8_t bytes[LIGHT_FRAME_MAX];
-	struct lw_post p = {.way = LW_TO_CONTROLLER, .cluster = k->n, .epoch = k->epoch};
+	struct lw_post p = {.way = LW_TO_CONTROLLER, .relay = k->n, .epoch = k->epoch};
 	p.len = light_frame_encode(f, bytes);
 	lw_post(k->w, p, bytes, 3);
 	return true;
@@ -54,7 +60,7 @@ controller_send(void *user, uint32_t agent, const struct light_frame *f)
 {
 	struct light_world *w = user;
 	uint8_t bytes[LIGHT_FRAME_MAX];
-	struct lw_post p = {.way = LW_TO_AGENT, .cluster = agent, .epoch = w->cluster[agent].epoch};
+	struct lw_post p = {.way = LW_TO_AGENT, .relay = agent, .epoch = w->relay[agent].epoch};
 	p.len = light_frame_encode(f, bytes);
 	lw_post(w, p, bytes, 3);
 	return true;
@@ -63,13 +69,13 @@ controller_send(void *user, uint32_t agent, const struct light_frame *f)
 static void
 agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, size_t len)
 {
-	struct lw_cluster *k = user;
+	struct lw_relay *k = user;
 	struct lw_job *j = &k->w->job[label_base / 1000 - 1];
 	for (uint32_t r = 0; r < j->p; r++) {
 		struct lw_post p = {.way = LW_DOWN, .job = j->n, .rank = r, .epoch = k->life};
-		if (j->cluster[r] != k->n || (rank != LIGHT_ANY && rank != r))
+		if (j->cluster[r] != k->cluster || (rank != LIGHT_ANY && rank != r))
 			continue;
-		p.cluster = k->n;
+		p.relay = k->n;
 		p.len = len;
 		lw_post(k->w, p, note, 2);
 		if (base_prng_below(&k->w->rng, 20) == 0)
@@ -80,7 +86,7 @@ agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, 
 static uint32_t
 client_of(void *user, uint32_t label_base, uint32_t rank)
 {
-	struct lw_cluster *k = user;
+	struct lw_relay *k = user;
 	struct lw_job *j = &k->w->job[label_base / 1000 - 1];
 	return rank < j->p ? j->cluster[rank] : LIGHT_CLIENTS;
 }
@@ -88,34 +94,32 @@ client_of(void *user, uint32_t label_base, uint32_t rank)
 /* ---- light ---- */
 
 static struct lw_slot *
-other_end(struct light_world *w, uint32_t cluster, const struct lw_slot *s)
+other_end(struct light_world *w, uint32_t relay, const struct lw_slot *s)
 {
-	struct lw_slot *o = &w->cluster[s->peer].slot[s->peer_slot];
-	bool here =
-		w->cluster[s->peer].alive && o->phase != BASE_LIGHTPATH_DARK && o->peer == cluster;
-	return here && &w->cluster[cluster].slot[o->peer_slot] == s ? o : NULL;
+	struct lw_slot *o = &w->relay[s->peer].slot[s->peer_slot];
+	bool here = w->relay[s->peer].alive && o->phase != BASE_LIGHTPATH_DARK && o->peer == relay;
+	return here && &w->relay[relay].slot[o->peer_slot] == s ? o : NULL;
 }
 
 bool
-lw_passes(const struct light_world *w, uint32_t from, uint32_t slot, uint32_t to, uint32_t to_slot)
+lw_passes(const struct light_world *w, uint32_t from, uint32_t to)
 {
-	return osw_passes(&w->sw, w->fibre[lw_port(from, slot)], w->fibre[lw_port(to, to_slot)],
-			  w->now_ns);
+	return osw_passes(&w->sw, w->fibre[from], w->fibre[to], w->now_ns);
 }
 
 static bool
-passes(const struct light_world *w, uint32_t cluster, uint32_t slot)
+passes(const struct light_world *w, uint32_t relay, uint32_t slot)
 {
-	const struct lw_slot *s = &w->cluster[cluster].slot[slot];
-	return lw_passes(w, cluster, slot, s->peer, s->peer_slot) &&
-	       lw_passes(w, s->peer, s->peer_slot, cluster, slot);
+	const struct lw_slot *s = &w->relay[relay].slot[slot];
+	uint32_t here = lw_port(relay, slot), there = lw_port(s->peer, s->peer_slot);
+	return lw_passes(w, here, there) && lw_passes(w, there, here);
 }
 
 static void
 open_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr light)
 {
-	struct lw_cluster *k = user;
-	BASE_ASSERT(slot < k->ports && relay.ipv4 < k->w->clusters);
+	struct lw_relay *k = user;
+	BASE_ASSERT(slot < k->ports && relay.ipv4 < k->w->relays);
 	k->slot[slot] = (struct lw_slot){.phase = BASE_LIGHTPATH_OPENING,
 					 .peer = relay.ipv4,
 					 .peer_slot = light.port,
@@ -126,7 +130,7 @@ open_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr
 static void
 close_light(void *user, uint32_t slot)
 {
-	struct lw_cluster *k = user;
+	struct lw_relay *k = user;
 	struct lw_slot *s = &k->slot[slot];
 	if (s->phase == BASE_LIGHTPATH_DARK) {
 		light_agent_state(k->agent, slot, BASE_LIGHTPATH_DRAINED);
@@ -137,7 +141,7 @@ close_light(void *user, uint32_t slot)
 }
 
 static void
-slot_step(struct lw_cluster *k, uint32_t i)
+slot_step(struct lw_relay *k, uint32_t i)
 {
 	struct light_world *w = k->w;
 	struct lw_slot *s = &k->slot[i];
@@ -179,21 +183,23 @@ slot_step(struct lw_cluster *k, uint32_t i)
 uint32_t
 lw_way(const struct light_world *w, uint32_t from, uint32_t to)
 {
-	uint32_t i = 0;
-	const struct lw_cluster *k = &w->cluster[from];
-	while (i < LW_PORTS && !(k->slot[i].phase == BASE_LIGHTPATH_OPEN && k->slot[i].peer == to))
-		i++;
-	return i;
+	for (uint32_t r = 0; r < w->relays; r++)
+		for (uint32_t i = 0; w->relay[r].cluster == from && i < LW_PORTS; i++) {
+			const struct lw_slot *s = &w->relay[r].slot[i];
+			if (s->phase == BASE_LIGHTPATH_OPEN && w->relay[s->peer].cluster == to)
+				return lw_port(r, i);
+		}
+	return LW_NO_PORT;
 }
 
 void
-lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot)
+lw_broken(struct light_world *w, uint32_t port)
 {
-	struct lw_cluster *k = &w->cluster[cluster];
-	if (k->slot[slot].phase != BASE_LIGHTPATH_OPEN)
+	struct lw_slot *s = lw_slot_at(w, port);
+	if (s->phase != BASE_LIGHTPATH_OPEN)
 		return;
-	k->slot[slot].phase = BASE_LIGHTPATH_DARK;
-	light_agent_state(k->agent, slot, BASE_LIGHTPATH_FAILED);
+	s->phase = BASE_LIGHTPATH_DARK;
+	light_agent_state(w->relay[port / LW_PORTS].agent, port % LW_PORTS, BASE_LIGHTPATH_FAILED);
 }
 
 /* ---- who is there ---- */
@@ -222,7 +228,7 @@ event(void *user, const struct light_event *e)
 static const struct light_controller_ops controller_ops = {controller_send, hang_up, event};
 
 static void
-agent_begin(struct lw_cluster *k)
+agent_begin(struct lw_relay *k)
 {
 	struct light_agent_config cfg = {.hello = {.relay = {k->n, 1}, .n = (uint8_t)k->ports},
 					 .jobs = LW_JOBS,
@@ -238,7 +244,7 @@ agent_begin(struct lw_cluster *k)
 }
 
 static void
-session_lost(struct lw_cluster *k, uint64_t back_ms)
+session_lost(struct lw_relay *k, uint64_t back_ms)
 {
 	if (!k->session)
 		return;
@@ -247,13 +253,15 @@ session_lost(struct lw_cluster *k, uint64_t back_ms)
 	k->back_ns = k->w->now_ns + back_ms * LW_MS;
 	if (k->w->controller)
 		light_controller_gone(k->w->controller, k->n, k->w->now_ns);
+	for (uint32_t i = 0; i < LW_JOBS; i++)
+		k->w->told[i][k->n] = false;
 	if (k->alive)
 		light_agent_lost(k->agent);
 }
 
 /* The relay dies: what it knew is gone, and its processes hear nothing for a while. */
 static void
-die(struct lw_cluster *k)
+die(struct lw_relay *k)
 {
 	struct light_world *w = k->w;
 	uint64_t back = 20 + base_prng_below(&w->rng, 200);
@@ -266,8 +274,8 @@ die(struct lw_cluster *k)
 	memset(k->slot, 0, sizeof k->slot);
 	for (uint32_t i = 0; i < LW_JOBS; i++)
 		for (uint32_t r = 0; r < w->job[i].p; r++)
-			if (w->job[i].cluster[r] == k->n)
-				light_client_dark(w->job[i].client[r]);
+			if (w->job[i].cluster[r] == k->cluster)
+				light_client_dark(w->job[i].client[r], k->n);
 }
 
 static void
@@ -286,7 +294,7 @@ controller_begin(struct light_world *w)
 	w->control = ocs_control_new(malloc(ocs_control_footprint(&oc)), &oc, &w->sw.base);
 	struct light_controller_config cfg = {
 		.ports = OSW_PORTS,
-		.agents = LW_CLUSTERS,
+		.agents = LW_RELAYS,
 		.jobs = LW_JOBS,
 		.comms = LW_JOBS * LW_STREAMS,
 		.calls = 8,
@@ -314,8 +322,8 @@ controller_dies(struct light_world *w)
 	free(w->control);
 	w->controller = NULL;
 	w->control = NULL;
-	for (uint32_t i = 0; i < w->clusters; i++)
-		session_lost(&w->cluster[i], 0);
+	for (uint32_t i = 0; i < w->relays; i++)
+		session_lost(&w->relay[i], 0);
 	w->controller_back_ns = w->now_ns + (10 + base_prng_below(&w->rng, 300)) * LW_MS;
 	/* the switch sees a session end; whatever was asked of it is done or not */
 	w->sw.what = 0;
@@ -325,22 +333,22 @@ controller_dies(struct light_world *w)
 }
 
 void
-lw_tell_jobs(struct lw_cluster *k)
+lw_tell_jobs(struct lw_relay *k)
 {
 	struct light_world *w = k->w;
 	for (uint32_t i = 0; i < LW_JOBS && k->alive; i++) {
 		struct lw_job *j = &w->job[i];
 		bool here = false;
 		for (uint32_t r = 0; r < j->p; r++)
-			here |= j->cluster[r] == k->n;
+			here |= j->cluster[r] == k->cluster;
 		if (!j->begun || j->over || !here)
 			continue;
-		light_agent_job(k->agent, 77 + i, (i + 1) * 1000, k->n);
+		light_agent_job(k->agent, LW_KEY + i, (i + 1) * 1000, k->cluster);
 		for (uint32_t r = 0; r < j->p; r++)
-			if (j->cluster[r] == k->n)
+			if (j->cluster[r] == k->cluster)
 				lw_post(w,
 					(struct lw_post){.way = LW_PROC,
-							 .cluster = k->n,
+							 .relay = k->n,
 							 .job = i,
 							 .rank = r,
 							 .epoch = k->life},
@@ -349,7 +357,7 @@ lw_tell_jobs(struct lw_cluster *k)
 }
 
 static void
-come_and_go(struct lw_cluster *k, bool heal)
+come_and_go(struct lw_relay *k, bool heal)
 {
 	struct light_world *w = k->w;
 	if (!k->alive && w->now_ns >= k->back_ns) {
@@ -376,15 +384,18 @@ come_and_go(struct lw_cluster *k, bool heal)
 static bool
 deliver(struct light_world *w, const struct lw_post *p)
 {
-	struct lw_cluster *k = &w->cluster[p->cluster];
+	struct lw_relay *k = &w->relay[p->relay];
 	struct light_frame f;
 	struct light_note n;
 	switch (p->way) {
 	case LW_TO_CONTROLLER:
 		if (!k->session || p->epoch != k->epoch || !w->controller)
 			return true;
-		return light_frame_decode(p->bytes, p->len, &f) == (long)p->len &&
-		       light_controller_heard(w->controller, k->n, &f, w->now_ns);
+		if (light_frame_decode(p->bytes, p->len, &f) != (long)p->len)
+			return false;
+		if (f.type == LIGHT_FRAME_JOB || f.type == LIGHT_FRAME_JOB_END)
+			w->told[f.key - LW_KEY][k->n] = f.type == LIGHT_FRAME_JOB;
+		return light_controller_heard(w->controller, k->n, &f, w->now_ns);
 	case LW_TO_AGENT:
 		if (!k->session || p->epoch != k->epoch)
 			return true;
@@ -399,7 +410,7 @@ deliver(struct light_world *w, const struct lw_post *p)
 			return true;
 		if (light_note_decode(p->bytes, p->len, &n))
 			return false;
-		light_client_heard(w->job[p->job].client[p->rank], &n);
+		light_client_heard(w->job[p->job].client[p->rank], k->n, &n);
 		return true;
 	case LW_PROC:
 		if (k->alive && p->epoch == k->life)
@@ -431,12 +442,23 @@ patch(struct light_world *w, uint64_t seed)
 	if (base_prng_below(&r, 3))
 		return;
 	for (uint64_t n = 1 + base_prng_below(&r, 2); n; n--) {
-		uint32_t a = (uint32_t)base_prng_below(&r, w->clusters * LW_PORTS);
-		uint32_t b = (uint32_t)base_prng_below(&r, w->clusters * LW_PORTS);
+		uint32_t a = (uint32_t)base_prng_below(&r, w->relays * LW_PORTS);
+		uint32_t b = (uint32_t)base_prng_below(&r, w->relays * LW_PORTS);
 		uint32_t end = w->fibre[a];
 		w->fibre[a] = w->fibre[b];
 		w->fibre[b] = end;
 	}
+}
+
+/* In half of the worlds of three relays and more, clusters have two each. */
+static void
+pair_relays(struct light_world *w, uint64_t seed)
+{
+	struct base_prng r = base_prng_seed(seed ^ 0x2e1a7);
+	uint32_t each = w->relays > 2 && base_prng_below(&r, 2) ? 2 : 1;
+	w->clusters = (w->relays + each - 1) / each;
+	for (uint32_t i = 0; i < w->relays; i++)
+		w->relay[i].cluster = i / each;
 }
 
 /* In half of the worlds wavelengths are scarcer than ports; all ports of a cluster are in one
@@ -450,12 +472,14 @@ limit_light(struct light_world *w, uint64_t seed)
 	w->apart = w->clusters >= 4 && base_prng_below(&r, 2);
 	w->lit_max = (uint32_t)base_prng_below(&r, 5);
 	w->groups = (uint32_t)base_prng_below(&r, 3);
-	for (uint32_t i = 0; i < LW_CLUSTERS; i++) {
+	for (uint32_t i = 0; i < LW_RELAYS; i++) {
 		uint32_t g = (uint32_t)base_prng_below(&r, w->groups + 1);
+		if (i % 2 && w->clusters < w->relays)
+			g = w->group_of[lw_port(i - 1, 0)];
 		for (uint32_t s = 0; s < LW_PORTS; s++)
 			w->group_of[lw_port(i, s)] = g;
 	}
-	for (uint32_t p = LW_CLUSTERS * LW_PORTS; p < OSW_PORTS; p++)
+	for (uint32_t p = LW_RELAYS * LW_PORTS; p < OSW_PORTS; p++)
 		w->group_of[p] = w->groups;
 	for (uint32_t g = 0; g < w->groups; g++)
 		w->waves[g] = 1 + (uint32_t)base_prng_below(&r, 3);
@@ -466,13 +490,13 @@ limit_light(struct light_world *w, uint64_t seed)
 static void
 maintain(struct light_world *w, bool heal)
 {
-	for (uint32_t p = 0; p < w->clusters * LW_PORTS && heal; p++)
+	for (uint32_t p = 0; p < w->relays * LW_PORTS && heal; p++)
 		osw_out(&w->sw, p, false);
 	if (heal || !base_prng_chance(&w->hands, w->hands_ms))
 		return;
 	uint32_t p = 0;
 	for (int tries = 0; tries < 16; tries++) { /* one that is lit, rather */
-		p = (uint32_t)base_prng_below(&w->hands, w->clusters * LW_PORTS);
+		p = (uint32_t)base_prng_below(&w->hands, w->relays * LW_PORTS);
 		if (w->sw.out_of[p] != OCS_NO_PORT || w->away[p])
 			break;
 	}
@@ -502,14 +526,15 @@ lw_world_init(struct light_world *w, uint64_t seed)
 	uint64_t *f[] = {&w->session_ms, &w->death_ms, &w->restart_ms};
 	for (size_t i = 0; i < 3; i++)
 		*f[i] = !w->calm && base_prng_below(r, 2) ? base_prng_below(r, 8000000) >> i : 0;
-	w->clusters = 2 + (uint32_t)base_prng_below(r, LW_CLUSTERS - 1);
+	w->relays = 2 + (uint32_t)base_prng_below(r, LW_RELAYS - 1);
+	pair_relays(w, seed);
 	patch(w, seed);
 	limit_light(w, seed);
 	w->hands = base_prng_seed(seed ^ 0x4a2d5);
 	if (w->calm || base_prng_below(&w->hands, 2))
 		w->hands_ms = base_prng_below(&w->hands, 20000000);
-	for (uint32_t i = 0; i < w->clusters; i++) {
-		struct lw_cluster *k = &w->cluster[i];
+	for (uint32_t i = 0; i < w->relays; i++) {
+		struct lw_relay *k = &w->relay[i];
 		k->w = w;
 		k->n = i;
 		k->ports = 1 + (uint32_t)base_prng_below(r, LW_PORTS);
@@ -527,12 +552,12 @@ lw_world_step(struct light_world *w, bool heal)
 	else if (w->controller && !heal && base_prng_chance(&w->rng, w->restart_ms))
 		controller_dies(w);
 	maintain(w, heal);
-	for (uint32_t i = 0; i < w->clusters; i++)
-		come_and_go(&w->cluster[i], heal);
+	for (uint32_t i = 0; i < w->relays; i++)
+		come_and_go(&w->relay[i], heal);
 	lw_deliver(w);
-	for (uint32_t i = 0; i < w->clusters; i++)
-		for (uint32_t s = 0; s < LW_PORTS && w->cluster[i].alive; s++)
-			slot_step(&w->cluster[i], s);
+	for (uint32_t i = 0; i < w->relays; i++)
+		for (uint32_t s = 0; s < LW_PORTS && w->relay[i].alive; s++)
+			slot_step(&w->relay[i], s);
 	if (w->controller)
 		light_controller_turn(w->controller, w->now_ns);
 }
@@ -545,8 +570,8 @@ lw_world_fini(struct light_world *w)
 		w->posts = p->next;
 		free(p);
 	}
-	for (uint32_t i = 0; i < w->clusters; i++)
-		free(w->cluster[i].agent);
+	for (uint32_t i = 0; i < w->relays; i++)
+		free(w->relay[i].agent);
 	free(w->controller);
 	free(w->control);
 }

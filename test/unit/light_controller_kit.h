@@ -26,7 +26,7 @@ struct kit {
 	bool ends_miss;		   /* the relays do not find each other, but say that they let go */
 	uint32_t go[RANKS][RANKS]; /* from, to */
 	uint32_t any;		   /* CLEAR_TO_SEND for all, how often said */
-	uint32_t ups, downs;
+	uint32_t ups, downs, notes;
 	uint32_t said[64][3], nsaid; /* link, slot, agent and 256 if it is down */
 	uint32_t offers;
 	enum circ_mode chosen;
@@ -44,6 +44,7 @@ send_to(void *user, uint32_t agent, const struct light_frame *f)
 	if (f->type == LIGHT_FRAME_NOTE) {
 		assert_int_equal(light_note_decode(f->note, f->note_len, &n), 0);
 		assert_int_equal(n.kind, LIGHT_NOTE_CLEAR_TO_SEND);
+		k->notes += n.u.count[0].from != LIGHT_ANY;
 		for (uint32_t i = 0; i < n.counts; i++)
 			if (n.u.count[i].from == LIGHT_ANY) {
 				k->any++;

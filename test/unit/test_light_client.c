@@ -12,7 +12,7 @@
 struct rig {
 	struct light_client *c;
 	struct light_note said[64];
-	uint32_t n;
+	uint32_t n, asked; /* notes, the relay that had the last one */
 	bool deaf;
 	struct light_gate gate[3];
 	uint32_t go[3][8], arrived[3][8], told;
@@ -24,7 +24,7 @@ struct rig {
 static const uint32_t world[8] = {10, 11, 12, 13, 14, 15, 16, 17};
 
 static bool
-tell(void *user, struct light_note *n)
+tell(void *user, uint32_t relay, struct light_note *n)
 {
 	struct rig *r = user;
 	uint8_t bytes[LIGHT_NOTE_MAX];
@@ -32,6 +32,7 @@ tell(void *user, struct light_note *n)
 
 	if (r->deaf || r->n == 64)
 		return false;
+	r->asked = relay;
 	assert_int_equal(light_note_decode(bytes, len, &r->said[r->n++]), 0);
 	return true;
 }
@@ -50,6 +51,7 @@ rig_new(struct rig *r, enum circ_mode mode)
 	struct light_client_conf conf = {.mode = mode,
 					 .patience_ns = 1000 * MS,
 					 .early_max = 4,
+					 .relays = 2,
 					 .tell = tell,
 					 .placed = placed,
 					 .user = r};
@@ -75,21 +77,29 @@ rig_end(struct rig *r)
 }
 
 static void
+offer_by(struct rig *r, uint32_t relay, bool on, uint64_t light_from)
+{
+	light_client_heard(r->c, relay,
+			   &(struct light_note){.kind = LIGHT_NOTE_OFFER,
+						.u.offer = {.on = on,
+							    .ports = 2,
+							    .light_from = light_from,
+							    .version = LIGHT_VERSION}});
+}
+
+static void
 offer(struct rig *r, bool on, uint64_t light_from)
 {
-	light_client_heard(r->c, &(struct light_note){.kind = LIGHT_NOTE_OFFER,
-						      .u.offer = {.on = on,
-								  .ports = 2,
-								  .light_from = light_from,
-								  .version = LIGHT_VERSION}});
+	offer_by(r, 0, on, light_from);
 }
 
 static void
 say_go(struct rig *r, uint32_t seq, uint32_t from, uint32_t to, uint32_t count)
 {
-	light_client_heard(r->c, &(struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND,
-						      .counts = 1,
-						      .u.count = {{7, 10, seq, from, to, count}}});
+	light_client_heard(r->c, 0,
+			   &(struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND,
+						.counts = 1,
+						.u.count = {{7, 10, seq, from, to, count}}});
 }
 
 /* Message `count` of gate i to a rank, as wait[w]. */
@@ -149,8 +159,9 @@ test_other_version(void **state)
 	rig_new(&r, CIRC_MODE_CACHED);
 	offer(&r, true, 0);
 	assert_true(light_client_wants(r.c, 1));
-	light_client_heard(r.c, &(struct light_note){.kind = LIGHT_NOTE_OFFER,
-						     .u.offer = {.on = true, .ports = 2}});
+	light_client_heard(r.c, 0,
+			   &(struct light_note){.kind = LIGHT_NOTE_OFFER,
+						.u.offer = {.on = true, .ports = 2}});
 	assert_false(light_client_wants(r.c, 1));
 	assert_int_equal(light_client_counters(r.c)->other_version, 1);
 	rig_end(&r);
@@ -179,7 +190,7 @@ test_announces(void **state)
 	light_client_end(r.c, &r.gate[0]);
 	light_client_end(r.c, &r.gate[1]);
 	/* Another relay, or the same one that has forgotten. */
-	light_client_dark(r.c);
+	light_client_dark(r.c, 0);
 	offer(&r, true, 0);
 	r.gate[2].speaks = false;
 	light_client_begin(r.c, &r.gate[2]);
@@ -192,6 +203,52 @@ test_announces(void **state)
 	assert_int_equal(light_client_counters(r.c)->announced, 2);
 	light_client_free(r.c, 7, 10);
 	assert_int_equal(r.said[5].kind, LIGHT_NOTE_FREE);
+	rig_end(&r);
+}
+
+/* Each of two relays has light: one of them is told everything, and the other when that is gone. */
+static void
+test_other_relay(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_new(&r, CIRC_MODE_CACHED);
+	offer_by(&r, 1, true, 0);
+	offer_by(&r, 0, true, 0);
+	offer_by(&r, 2, true, 0); /* more than there may be */
+	light_client_begin(r.c, &r.gate[0]);
+	assert_int_equal(r.n, 2);
+	assert_int_equal(r.asked, 1);
+	wait_for(&r, 0, 0, 4, 1, 0);
+	assert_int_equal(light_client_next(r.c, 0) != NULL, false);
+	/* Either may say it. */
+	say_go(&r, 100, 0, 4, 1);
+	assert_ptr_equal(light_client_next(r.c, 0), &r.wait[0]);
+	light_client_sent(r.c, &r.wait[0]);
+	wait_for(&r, 1, 0, 5, 1, 1);
+	assert_null(light_client_next(r.c, 0));
+	/* One that nobody listens to goes. */
+	light_client_dark(r.c, 0);
+	assert_null(light_client_next(r.c, 0));
+	offer_by(&r, 0, true, 0);
+	/* What the other one was told is lost: the call goes on without, the next is told. */
+	light_client_dark(r.c, 1);
+	assert_true(light_client_on(r.c));
+	assert_ptr_equal(light_client_next(r.c, 0), &r.wait[1]);
+	light_client_sent(r.c, &r.wait[1]);
+	light_client_end(r.c, &r.gate[0]);
+	light_client_begin(r.c, &r.gate[1]);
+	assert_int_equal(r.n, 4);
+	assert_int_equal(r.asked, 0);
+	assert_int_equal(r.said[2].kind, LIGHT_NOTE_COMM);
+	assert_int_equal(r.said[3].u.call.seq, 101);
+	wait_for(&r, 2, 1, 4, 1, 0);
+	assert_null(light_client_next(r.c, 0));
+	light_client_dark(r.c, 0);
+	assert_false(light_client_on(r.c));
+	assert_ptr_equal(light_client_next(r.c, 0), &r.wait[2]);
+	light_client_end(r.c, &r.gate[1]);
 	rig_end(&r);
 }
 
@@ -454,11 +511,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wants),	  cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_announces), cmocka_unit_test(test_told_again),
-		cmocka_unit_test(test_gate),	  cmocka_unit_test(test_patience),
-		cmocka_unit_test(test_order),	  cmocka_unit_test(test_lead),
-		cmocka_unit_test(test_early),	  cmocka_unit_test(test_over),
+		cmocka_unit_test(test_wants),	    cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_announces),   cmocka_unit_test(test_told_again),
+		cmocka_unit_test(test_other_relay), cmocka_unit_test(test_gate),
+		cmocka_unit_test(test_patience),    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_lead),	    cmocka_unit_test(test_early),
+		cmocka_unit_test(test_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

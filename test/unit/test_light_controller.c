@@ -434,6 +434,70 @@ nonsense_is_hung_up_on(void **state)
 	finish(&k);
 }
 
+/* Two relays of one cluster, a port each: a broadcast from there has light twice at once, while
+ * both are there.  What is lit by the second one is told to it, and CLEAR_TO_SEND to both. */
+static void
+relays_of_a_cluster(void **state)
+{
+	struct kit k;
+	(void)state;
+	for (uint32_t seq = 1; seq <= 3; seq++) {
+		if (seq == 1) {
+			begin_with(&k, 1, 10);
+			heard(&k, 3, (struct light_frame){.type = LIGHT_FRAME_JOB, .key = KEY});
+		} else if (seq == 2) {
+			light_controller_gone(k.c, 0, k.now_ns);
+		} else { /* it comes back */
+			struct light_frame f = {
+				.type = LIGHT_FRAME_HELLO,
+				.hello = {.relay = {1, 7812}, .n = 1, .port = {{0, {100, 7812}}}}};
+			heard(&k, 0, f);
+			heard(&k, 0, (struct light_frame){.type = LIGHT_FRAME_JOB, .key = KEY});
+		}
+		turns(&k, 100);
+		memset(k.go, 0, sizeof k.go);
+		k.notes = 0;
+		call(&k, 3, KEY, seq, CIRC_MODE_PIPELINED, 1000);
+		turns(&k, 5);
+		uint32_t relays = seq == 2 ? 1 : 2;
+		assert_int_equal(k.go[0][1] + k.go[0][2], relays);
+		assert_int_equal(k.notes, relays); /* each has it */
+		assert_int_equal(k.easy.out_of[0] != OCS_NO_PORT, seq != 2);
+		assert_int_not_equal(k.easy.out_of[6], OCS_NO_PORT);
+		over(&k, KEY, seq, 0, 1);
+		turns(&k, 5);
+		over(&k, KEY, seq, 0, 2);
+		turns(&k, 5);
+		assert_int_equal(k.any, 0);
+		assert_int_equal(counters(&k)->by_light, 2 * seq);
+	}
+	finish(&k);
+}
+
+/* A node of a plan is in one group of wavelengths: a second relay in another one has no part. */
+static void
+relays_in_two_groups(void **state)
+{
+	static const uint32_t waves[] = {8, 8};
+	uint32_t group_of[EASY_PORTS] = {0};
+	struct kit k;
+	(void)state;
+	for (uint32_t apart = 0; apart < 2; apart++) {
+		group_of[6] = group_of[7] = apart;
+		begin_under(&k, 1, 10,
+			    &(struct kit_limits){.groups = 2, .group_of = group_of, .waves = waves},
+			    AGENTS);
+		heard(&k, 3, (struct light_frame){.type = LIGHT_FRAME_JOB, .key = KEY});
+		turns(&k, 100);
+		call(&k, 0, KEY, 1, CIRC_MODE_PIPELINED, 1000);
+		turns(&k, 5);
+		assert_int_equal(k.go[0][1] + k.go[0][2], apart ? 1 : 2);
+		assert_int_equal(k.easy.out_of[6] == OCS_NO_PORT, apart);
+		assert_int_equal(k.agent_text != NULL, apart);
+		finish(&k);
+	}
+}
+
 /* ---- the agent */
 
 struct end {
@@ -581,6 +645,8 @@ main(void)
 		cmocka_unit_test(ranks_share_places),
 		cmocka_unit_test(a_port_beyond_the_switch),
 		cmocka_unit_test(nonsense_is_hung_up_on),
+		cmocka_unit_test(relays_of_a_cluster),
+		cmocka_unit_test(relays_in_two_groups),
 		cmocka_unit_test(an_agent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

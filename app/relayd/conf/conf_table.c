@@ -249,7 +249,7 @@ const struct rd_key rd_conf_keys[] = {
 	     "limit"),
 	STRING("optical.lit_groups", optical.lit_groups, false, "",
 	       "circuit controller: ports that share wavelengths, and how many links may end there "
-	       "at once, as 0-7=4;8-15,20=2; a relay's ports are in one group"),
+	       "at once, as 0-7=4;8-15,20=2; a cluster's ports are in one group"),
 	ENUM("optical.switch.protocol", optical.sw.protocol, RD_SWITCH_WORDS, "none",
 	     "circuit controller: how the switch is spoken to (doc/optical.md); none: this relay "
 	     "is no "

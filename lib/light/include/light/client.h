@@ -22,6 +22,10 @@
  * it depends on the offer and on the arguments all of them have.  Where they differ for a moment -
  * an offer arrives here earlier than there - messages wait for patience at most.
  *
+ * Relays of one cluster may all offer light: ports at any of them are for all its processes.  One
+ * that offers is told everything (the first, then another when it is gone or offers no more: calls
+ * under way then go as they like), and CLEAR_TO_SEND is heard from each.
+ *
  * CLEAR_TO_SEND may come before the call has begun here; as many of those as the limits say are
  * kept. A note that the relay's path does not take now is told again with the next turn.
  *
@@ -38,8 +42,9 @@ struct light_client_conf {
 	enum circ_mode mode; /* of the calls announced; AUTO: the controller's choice */
 	uint64_t patience_ns;
 	uint32_t early_max; /* CLEAR_TO_SENDs kept for calls that have not begun here, 1 .. */
+	uint32_t relays;    /* that may offer light; others are not heard; 1 .. */
 	/* A note for the relay, its label base 0; false: not now. */
-	bool (*tell)(void *user, struct light_note *note);
+	bool (*tell)(void *user, uint32_t relay, struct light_note *note);
 	/* How much of one that went its receiver is known to have; NULL: the next one waits until
 	 * it is out. */
 	uint64_t (*placed)(void *user, const struct light_wait *w);
@@ -89,10 +94,10 @@ struct light_client; /* opaque */
 size_t light_client_footprint(const struct light_client_conf *conf);
 struct light_client *light_client_new(void *mem, const struct light_client_conf *conf);
 
-/* OFFER and CLEAR_TO_SEND of the relay; others are ignored. */
-void light_client_heard(struct light_client *c, const struct light_note *n);
-/* The relay that offered light is gone, or offers none. */
-void light_client_dark(struct light_client *c);
+/* OFFER and CLEAR_TO_SEND of that relay; others are ignored. */
+void light_client_heard(struct light_client *c, uint32_t relay, const struct light_note *n);
+/* That relay is gone, or offers none. */
+void light_client_dark(struct light_client *c, uint32_t relay);
 bool light_client_on(const struct light_client *c);
 /* Is a call worth announcing whose largest message has about so many bytes? */
 bool light_client_wants(const struct light_client *c, uint64_t bytes);

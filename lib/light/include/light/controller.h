@@ -8,7 +8,9 @@
  *      CLEAR_TO_SEND <--- run: by light, by packets <--- UP of both ends <--- LINK_UP
  *      RECEIVED ---> run: ports move on ---> LINK_DOWN, DRAINED ---> matrix
  *
- * A node of a plan is a cluster (a client of the job): its agent, with its optical ports as slots.
+ * A node of a plan is a cluster (a client of the job): its agents, each a relay of it, with their
+ * optical ports as slots, LIGHT_SLOTS_MAX in all.  Over which relay light goes is no matter here:
+ * processes hand what is for a cluster to the relay that has light to it (relay/core.h).
  * A job leases the ports of all its agents with its first call; jobs that want the same ones take
  * turns of `slice_ns`, and so do those that want the same wavelengths (lit_max, groups).  One call
  * of a job is under way at a time, the others queue up in the order in which they were announced.
@@ -30,6 +32,7 @@
 #include "circ/predict.h"
 
 #define LIGHT_GROUPS_MAX 32u
+#define LIGHT_AGENTS_MAX 64u
 /* Why the ports of a relay are not used. */
 #define LIGHT_TEXT_GROUPS                                                                      \
 	"its ports are in several groups of wavelengths, so it has no light; fix: put all of " \
@@ -37,6 +40,11 @@
 #define LIGHT_TEXT_BEYOND                                                                   \
 	"one of its ports is not below optical.switch.ports, so it has no light; fix: its " \
 	"switch_port, or optical.switch.ports here"
+
+#define LIGHT_TEXT_APART                                                                    \
+	"its ports are in another group of wavelengths than those of another relay of its " \
+	"cluster, so it has no part in a job; fix: put both into one group of "             \
+	"optical.lit_groups"
 
 enum light_event_kind {
 	LIGHT_EVENT_ONLINE, /* the switch's session */
