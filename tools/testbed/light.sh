@@ -10,15 +10,15 @@
 #	 afe0 light1 ----+  ocs: Open vSwitch  +---- bfe0 light1
 #	 afe0 mgmt0 -----+ 192.0.2.1, OpenFlow +---- bfe0 mgmt0     192.0.2.10, .11, ...
 #
-# Every front end 0 has LIGHT_PORTS legs without a kernel address, wired to one Open vSwitch of
-# our own (userspace datapath, database and socket in TB_DIR) in the namespace ocs.  It fails
+# The first LIGHT_RELAYS front ends of a cluster have LIGHT_PORTS legs each without a kernel
+# address, wired to one Open vSwitch of our own (userspace datapath, database and socket in TB_DIR) in the namespace ocs.  It fails
 # secure and nobody but its controller sets flows: a leg is dark until a circuit is set.  The
 # line is LIGHT_RATE fast behind the switch, and relays keep to that with a window of 192 KB: a port's
 # receive buffer in the switch is the kernel's default, 200 KB.  Control goes over a network of its own, as
 # management ports do.  The relay of cluster a is the controller: it drives the switch.
 #
-# Knobs: LIGHT_PORTS (2), LIGHT_RATE (1gbit; 0: as fast as it goes), LIGHT_EXTRA_MS (10) more
-# switching time, LIGHT_MODE (auto) of who does not say, LIGHT_CONF (further keys),
+# Knobs: LIGHT_RELAYS (1) of each cluster, LIGHT_PORTS (2) of each of them, LIGHT_RATE (1gbit; 0: as
+# fast as it goes), LIGHT_EXTRA_MS (10) more switching time, LIGHT_MODE (auto) of who does not say, LIGHT_CONF (further keys),
 # LIGHT_CROSSED (the front end, such as bfe0, whose fibres are patched in reverse order: it and the
 # controller take them for what they are not),
 # LIGHT_PROTOCOL (openflow: the controller speaks to Open vSwitch itself; tl1-polatis,
@@ -35,6 +35,11 @@ _tb_mbps() { # of a tc rate
 	*mbit) echo "${1%mbit}" ;;
 	*) echo 0 ;;
 	esac
+}
+
+_tb_light_ports() { echo $((LIGHT_PORTS * LIGHT_RELAYS * $(_tb_clusters))); } # of the switch
+_tb_light_first() { # FRONTEND: its first one
+	echo $((LIGHT_PORTS * (LIGHT_RELAYS * $(_tb_index "$1") + ${1#?fe})))
 }
 
 _tb_vsctl() { ovs-vsctl --db="unix:$TB_DIR/ovs/db.sock" --timeout=20 "$@"; }
@@ -62,7 +67,7 @@ testbed_emulator() {
 		return
 	fi
 	testbed_spawn ocs emulator python3 -B tools/ocs-emulator/ocs-emulator --dialect "$LIGHT_PROTOCOL" \
-		--listen "$TB_OCS_AT:3082" --ports $((LIGHT_PORTS * $(_tb_clusters))) --switch-ms "$LIGHT_EXTRA_MS" \
+		--listen "$TB_OCS_AT:3082" --ports "$(_tb_light_ports)" --switch-ms "$LIGHT_EXTRA_MS" \
 		--state "$TB_DIR/ovs/circuits" --out "$TB_DIR/ovs/out" --hook "$TB_DIR/ovs/hook" &&
 		testbed_wait 10 "ocs-emulator ($TB_LOG/emulator.log)" grep -q ready "$TB_LOG/emulator.log"
 }
@@ -78,7 +83,7 @@ _tb_netconf() {
 	EOF
 	chmod +x "$TB_DIR/ovs/session"
 	testbed_emulator && testbed_spawn ocs mirrors python3 -B tools/testbed/netconf-light.py \
-		$((LIGHT_PORTS * $(_tb_clusters))) "unix:$TB_DIR/ovs/sw.mgmt" "$TB_DIR/ovs/session"
+		"$(_tb_light_ports)" "unix:$TB_DIR/ovs/sw.mgmt" "$TB_DIR/ovs/session"
 }
 
 _tb_hook() {
@@ -111,25 +116,25 @@ testbed_switch_out() { # PORT...
 	echo "$*" >"$TB_DIR/ovs/out" && kill -HUP "$(cat "$TB_DIR/pid-emulator")"
 }
 
-# The legs of one front end, from port $2 of the switch on.
-_tb_light_legs() { # FRONTEND FIRST
-	local j port
-	_tb_link "$1" mgmt0 ocs "mgmt${1:0:1}" 1500
-	_tb_port ocs mg0 "mgmt${1:0:1}"
-	_tb_address "$1" mgmt0 "192.0.2.$((10 + $(_tb_index "$1")))/24"
+_tb_light_legs() { # FRONTEND
+	local j port first n=${1#?fe}
+	first=$(_tb_light_first "$1")
+	_tb_link "$1" mgmt0 ocs "mgmt${1:0:1}$n" 1500
+	_tb_port ocs mg0 "mgmt${1:0:1}$n"
+	_tb_address "$1" mgmt0 "192.0.2.$((10 + $(_tb_index "$1") + 24 * n))/24"
 	for ((j = 0; j < LIGHT_PORTS; j++)); do
-		port=${1:0:1}$j
+		port=${1:0:1}$((n * LIGHT_PORTS + j))
 		_tb_link "$1" "light$j" ocs "$port" "$MTU_WAN"
 		[ "$LIGHT_RATE" = 0 ] ||
 			_tb_rates+="qdisc add dev $port root tbf rate $LIGHT_RATE burst 30000 limit 4000000"$'\n'
-		_tb_ports+=(-- add-port sw "$port" -- set interface "$port" "ofport_request=$(($2 + j + 1))")
+		_tb_ports+=(-- add-port sw "$port" -- set interface "$port" "ofport_request=$((first + j + 1))")
 	done
 }
 
 testbed_light() {
-	local c _tb_ports=() _tb_rates=''
-	: "${LIGHT_PORTS:=2}" "${LIGHT_RATE:=1gbit}" "${LIGHT_EXTRA_MS:=10}" "${LIGHT_MODE:=auto}" "${LIGHT_CONF:=}"
-	: "${LIGHT_PROTOCOL:=openflow}"
+	local c n _tb_ports=() _tb_rates=''
+	: "${LIGHT_RELAYS:=1}" "${LIGHT_PORTS:=2}" "${LIGHT_RATE:=1gbit}" "${LIGHT_EXTRA_MS:=10}" "${LIGHT_MODE:=auto}"
+	: "${LIGHT_CONF:=}" "${LIGHT_PROTOCOL:=openflow}"
 	command -v ovs-vswitchd >/dev/null || {
 		testbed_die "Open vSwitch is not installed; run make deps"
 		return 1
@@ -138,7 +143,7 @@ testbed_light() {
 	_tb_bridge ocs mg0 1500
 	_tb_address ocs mg0 "$TB_OCS_AT/24"
 	for c in $CLUSTERS; do
-		_tb_light_legs "${c}fe0" $((LIGHT_PORTS * $(_tb_index "$c")))
+		for ((n = 0; n < LIGHT_RELAYS; n++)); do _tb_light_legs "${c}fe$n"; done
 	done
 	testbed_build && tc -n "$TB_ID-ocs" -batch - <<<"$_tb_rates" || return
 	_tb_ovs && _tb_vsctl "${_tb_ports[@]:1}" || {
@@ -160,7 +165,7 @@ _tb_switch() { # how it is reached
 	openflow) echo "\"address\": \"$TB_OCS_AT\", \"extra_ms\": $LIGHT_EXTRA_MS" ;;
 	netconf) echo "\"address\": \"exec:$TB_DIR/ovs/session\", \"models\": \"$TB_DIR/ovs/models\"" ;;
 	tl1-calient)
-		awk "BEGIN { for (i = 0; i < $((LIGHT_PORTS * $(_tb_clusters))); i++) print \"1.1.\" i + 1 }" >"$TB_DIR/ovs/names"
+		awk "BEGIN { for (i = 0; i < $(_tb_light_ports); i++) print \"1.1.\" i + 1 }" >"$TB_DIR/ovs/names"
 		echo "$at, \"names\": \"$TB_DIR/ovs/names\", \"group\": \"MPI\""
 		;;
 	*) echo "$at" ;;
@@ -170,8 +175,8 @@ _tb_switch() { # how it is reached
 # The section "optical" of a front end's configuration; nothing without light.
 testbed_light_conf() { # FRONTEND
 	local j at first ports=''
-	[ "$TB_LIGHT" = 1 ] && [ "${1#?fe}" = 0 ] || return 0
-	first=$((LIGHT_PORTS * $(_tb_index "$1")))
+	[ "$TB_LIGHT" = 1 ] && ((${1#?fe} < LIGHT_RELAYS)) || return 0
+	first=$(_tb_light_first "$1")
 	for ((j = 0; j < LIGHT_PORTS; j++)); do
 		at=$((first + j))
 		[ "${LIGHT_CROSSED:-}" != "$1" ] || at=$((first + LIGHT_PORTS - 1 - j))
@@ -182,27 +187,29 @@ testbed_light_conf() { # FRONTEND
 		"\"rate_mbps\": $(_tb_mbps "$LIGHT_RATE"), \"window\": $((192000 / MTU_WAN)), \"packet_alpha_us\": $((1000 * ${WAN_DELAY_MS:-1} + 500))," \
 		"\"packet_rate_mbps\": $(awk "BEGIN { print int(${WAN_RATE:-1e9} / 1e6) }"),"
 	[ "$1" != afe0 ] || echo "\"listen\": \"$TB_CONTROLLER\", \"switch\": { \"protocol\": \"$LIGHT_PROTOCOL\"," \
-		"\"ports\": $((LIGHT_PORTS * $(_tb_clusters))), $(_tb_switch) },"
+		"\"ports\": $(_tb_light_ports), $(_tb_switch) },"
 	echo "${LIGHT_CONF:+$LIGHT_CONF, }\"ports\": [ $ports ] },"
 }
 
 # testbed_light_up B: WAN, server, relays, and the controller's switch online.  Knobs: WAN_DELAY_MS
 # (1), WAN_RATE (1e9).
 testbed_light_up() {
-	local b=$1 c
+	local b=$1 c n
 	testbed_plan && testbed_light &&
 		testbed_wanem "$b/bin/wanem" --delay-ms "${WAN_DELAY_MS:-1}" --rate "${WAN_RATE:-1e9}" &&
 		testbed_server "$b" || return
-	for c in $CLUSTERS; do testbed_relayd "$b" "${c}fe0" || return; done
+	for c in $CLUSTERS; do
+		for ((n = 0; n < LIGHT_RELAYS; n++)); do testbed_relayd "$b" "${c}fe$n" || return; done
+	done
 	testbed_wait 20 "all relays at the controller ($TB_LOG/relayd-afe0.log)" _tb_agents "$b"
 }
 
-_tb_agents() { # B: have all clusters reported?
+_tb_agents() { # B: have all relays with light reported?
 	local n
 	n=$("$1/bin/relayctl" -s "$TB_ID-afe0" --json circuits | python3 -c '
 import json, sys
 d = json.load(sys.stdin)
-print(sum(1 for r in d["relays"] if r["offered"]) if d["switch"] == "online" else 0)') && ((n == $(_tb_clusters)))
+print(sum(1 for r in d["relays"] if r["offered"]) if d["switch"] == "online" else 0)') && ((n == LIGHT_RELAYS * $(_tb_clusters)))
 }
 
 # testbed_light_job B NAME MODE SECONDS PROGRAM...: one job with LIBMPI_OPTICAL=MODE, to its end; its

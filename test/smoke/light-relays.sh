@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Light at both relays of each of two clusters: the calls of one job use the ports of all four, those
+# of relays, too, that the policy does not name (_light.sh).  A call of two clusters needs one link,
+# and the first ports come first: they are withdrawn, so that the others are taken.  Then one of the
+# others dies and comes back.
+# ipv6: yes
+# timeout: 150
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=test/smoke/_light.sh
+. test/smoke/_light.sh
+LIGHT_PROTOCOL=openflow LIGHT_RELAYS=2
+
+came() { # FRONTEND: segments that came to it by light, -1: it does not answer
+	ctl "$1" --json lights 2>/dev/null | python3 -c 'import json, sys
+print(json.load(sys.stdin)["rx_segments"])' 2>/dev/null || echo -1
+}
+shines() { [ "$(came "$1")" -gt "$2" ]; } # FRONTEND THAN
+# Light brings something to each of them, after now.
+light_at() { # FRONTEND...
+	local fe was
+	for fe in "$@"; do
+		was=$(came "$fe")
+		testbed_wait 20 "light at $fe, more than $was" shines "$fe" $((was + 20)) || fail "$fe has no part in the light"
+	done
+}
+
+testbed_light_up "$B" || fail "no testbed"
+rm -f "$TB_DIR/enough"
+LIBMPI_OPTICAL=pipelined testbed_job "$B" job "$B/test/mpi/failover" 3600 200000 "$TB_DIR/enough"
+by_light 20 || fail "nothing goes by light"
+light_at afe0 bfe0
+ctl afe0 circuits withdraw 0 && ctl afe0 circuits withdraw 2 || fail "ports are not withdrawn"
+light_at afe1 bfe1
+pass "light reaches all four relays: $(came afe0) $(came afe1) $(came bfe0) $(came bfe1) segments"
+
+crash relayd-bfe1
+ctl afe0 circuits restore 2 || fail "a port is not restored"
+light_at bfe0 afe1
+running
+testbed_relayd "$B" bfe1 || fail "relayd on bfe1 does not start again"
+ctl afe0 circuits withdraw 2 || fail "a port is not withdrawn"
+light_at bfe1 afe1
+running
+pass "bfe1 killed: light at the other relay of its cluster, and at bfe1 when it is back"
+
+touch "$TB_DIR/enough"
+for s in a b; do
+	testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "side $s hangs"
+	wait "$(cat "$TB_DIR/pid-job-$s")" || fail "side $s ended with status $?"
+done
+grep -q '^ok' "$TB_LOG/job-a.log" || fail "the job does not say ok"
+testbed_wait 10 "circuits to be given back" none || fail "circuits are left"
+testbed_wait 5 "the switch to be dark" dark || fail "circuits are left on the switch: $(flows)"
+pass "the job was right all the time, and no circuit is left"
+for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
+testbed_down
+left=$(testbed_leftovers)
+[ -z "$left" ] || fail "left: $left"
