@@ -113,6 +113,8 @@ take_give(struct spx *s, uint32_t from, const struct spx_msg *m)
 		end_want(s, w);
 		if (!done && !spx_is_living(s, t->up))
 			t->up = from;
+		else if (!done && t->up != from)
+			t->also = from; /* it hears that the frame is here, and waits for its end */
 		spx_answer(s, from,
 			   done		   ? SPX_MSG_COMMIT
 			   : t->up == from ? SPX_MSG_GOT
