@@ -13,17 +13,18 @@ B=$(realpath "${B:-build/gcc}")
 . test/smoke/_light.sh
 LIGHT_PROTOCOL=openflow LIGHT_RELAYS=2
 
-came() { # FRONTEND: segments that came to it by light, -1: it does not answer
+# Of blocks: answers go back over the relay by which something came, light or not.
+sent() { # FRONTEND: bytes that it sent by light, -1: it does not answer
 	ctl "$1" --json lights 2>/dev/null | python3 -c 'import json, sys
-print(json.load(sys.stdin)["rx_segments"])' 2>/dev/null || echo -1
+print(json.load(sys.stdin)["tx_bytes"])' 2>/dev/null || echo -1
 }
-shines() { [ "$(came "$1")" -gt "$2" ]; } # FRONTEND THAN
-# Light brings something to each of them, after now.
+shines() { [ "$(sent "$1")" -gt "$2" ]; } # FRONTEND THAN
+# Each of them sends by light, after now.
 light_at() { # FRONTEND...
 	local fe was
 	for fe in "$@"; do
-		was=$(came "$fe")
-		testbed_wait 20 "light at $fe, more than $was" shines "$fe" $((was + 20)) || fail "$fe has no part in the light"
+		was=$(sent "$fe")
+		testbed_wait 20 "500 KB by light at $fe, more than $was" shines "$fe" $((was + 500000)) || fail "$fe has no part in the light"
 	done
 }
 
@@ -34,7 +35,7 @@ by_light 20 || fail "nothing goes by light"
 light_at afe0 bfe0
 ctl afe0 circuits withdraw 0 && ctl afe0 circuits withdraw 2 || fail "ports are not withdrawn"
 light_at afe1 bfe1
-pass "light reaches all four relays: $(came afe0) $(came afe1) $(came bfe0) $(came bfe1) segments"
+pass "light at all four relays: $(sent afe0) $(sent afe1) $(sent bfe0) $(sent bfe1) bytes"
 
 crash relayd-bfe1
 ctl afe0 circuits restore 2 || fail "a port is not restored"
