@@ -62,7 +62,7 @@ lmpi_blame_comm(MPI_Comm comm)
 {
 	struct lmpi_comm *c = lmpi_comm_find(comm);
 
-	if (lmpi_call_top == NULL)
+	if (lmpi_blame_is_settled())
 		return;
 	lmpi_call_top->kind = LMPI_ON_COMM;
 	lmpi_call_top->handle = comm;
@@ -105,6 +105,7 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 {
 	MPI_Errhandler handler = handler_of(call);
 	struct lmpi_comm *freed = lend_freed();
+	int told = lmpi_blame_code(call, code);
 	int of_epoch = lmpi_epoch_code != NULL ? lmpi_epoch_code(call, code) : code;
 
 	if (of_epoch == LMPI_ERR_AGAIN) {
@@ -121,7 +122,10 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 	lmpi_errhandler_ref(handler);
 	lmpi_call_top = call->up;
 	lmpi_unlock();
-	code = lmpi_errhandler_run(handler, call->kind, call->handle, code, call->fn);
+	if (code == MPI_ERR_IN_STATUS && lmpi_errhandler_is_made(handler))
+		(void)lmpi_errhandler_run(handler, call->kind, call->handle, told, call->fn);
+	else
+		code = lmpi_errhandler_run(handler, call->kind, call->handle, code, call->fn);
 	lmpi_lock();
 	lmpi_errhandler_unref(handler);
 	take_freed(freed);

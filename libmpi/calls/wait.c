@@ -282,8 +282,10 @@ retire_all(int count, MPI_Request *requests, MPI_Status *statuses)
 			lmpi_status_empty(s);
 		else
 			rc = retire(&requests[i], s);
-		if (rc && first == MPI_SUCCESS)
+		if (rc && first == MPI_SUCCESS) {
 			first = rc;
+			lmpi_blame_stays(rc);
+		}
 		if (s != MPI_STATUS_IGNORE && (failed || first))
 			s->MPI_ERROR = rc;
 	}
@@ -369,8 +371,10 @@ retire_some(int incount, MPI_Request *requests, int *outcount, int *indices, MPI
 		rc = retire(&requests[i], s);
 		if (s != MPI_STATUS_IGNORE)
 			s->MPI_ERROR = rc;
-		if (rc && first == MPI_SUCCESS)
+		if (rc && first == MPI_SUCCESS) {
 			first = rc;
+			lmpi_blame_stays(rc);
+		}
 	}
 	*outcount = n;
 	if (first == MPI_SUCCESS || statuses == MPI_STATUSES_IGNORE)

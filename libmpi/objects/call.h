@@ -96,5 +96,12 @@ const char *lmpi_error_text(int code);
 void lmpi_blame_comm(MPI_Comm comm);
 void lmpi_blame_file(MPI_File file);
 void lmpi_blame_win(MPI_Win win);
+/* Of several requests one has failed with that code: errors of this call go to what was blamed for
+ * it, whatever is blamed later.  Where the call returns MPI_ERR_IN_STATUS its error handler is told
+ * that code (MPI-4, 9.3.1). */
+void lmpi_blame_stays(int code);
+bool lmpi_blame_is_settled(void);
+/* What an error handler of the call is told that returns code; once. */
+int lmpi_blame_code(const struct lmpi_call *call, int code);
 
 #endif

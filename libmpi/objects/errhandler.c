@@ -34,6 +34,12 @@ lmpi_errhandler_valid(MPI_Errhandler handle)
 	return handler_predefined(handle) || find_handler(handle) != NULL;
 }
 
+bool
+lmpi_errhandler_is_made(MPI_Errhandler handle)
+{
+	return find_handler(handle) != NULL;
+}
+
 void
 lmpi_errhandler_ref(MPI_Errhandler handle)
 {

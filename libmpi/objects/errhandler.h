@@ -18,6 +18,8 @@ struct lmpi_errhandler {
 extern MPI_Errhandler lmpi_file_null_handler;
 
 bool lmpi_errhandler_valid(MPI_Errhandler handle);
+/* The program has made it. */
+bool lmpi_errhandler_is_made(MPI_Errhandler handle);
 /* References count only for handlers the user made. */
 void lmpi_errhandler_ref(MPI_Errhandler handle);
 void lmpi_errhandler_unref(MPI_Errhandler handle);

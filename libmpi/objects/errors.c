@@ -65,10 +65,37 @@ lmpi_unsupported(const char *instead)
 			  lmpi_call_top->fn, instead ? ": " : "", instead ? instead : "");
 }
 
+static _Thread_local struct {
+	const struct lmpi_call *call;
+	int code;
+} settled;
+
+void
+lmpi_blame_stays(int code)
+{
+	settled.call = lmpi_call_top;
+	settled.code = code;
+}
+
+bool
+lmpi_blame_is_settled(void)
+{
+	return lmpi_call_top == NULL || settled.call == lmpi_call_top;
+}
+
+int
+lmpi_blame_code(const struct lmpi_call *call, int code)
+{
+	if (settled.call != call)
+		return code;
+	settled.call = NULL;
+	return code == MPI_ERR_IN_STATUS ? settled.code : code;
+}
+
 void
 lmpi_blame_file(MPI_File file)
 {
-	if (lmpi_call_top != NULL) {
+	if (!lmpi_blame_is_settled()) {
 		lmpi_call_top->kind = LMPI_ON_FILE;
 		lmpi_call_top->handle = file;
 	}
@@ -77,7 +104,7 @@ lmpi_blame_file(MPI_File file)
 void
 lmpi_blame_win(MPI_Win win)
 {
-	if (lmpi_call_top != NULL) {
+	if (!lmpi_blame_is_settled()) {
 		lmpi_call_top->kind = LMPI_ON_WIN;
 		lmpi_call_top->handle = win;
 	}

@@ -156,6 +156,52 @@ handler_of_freed(void)
 	CHECK(check_class(MPI_Comm_size(called_comm, &one)) == MPI_ERR_COMM);
 }
 
+/* Where a call says that an error is in a status, the handler is told that one, and is that of the
+ * request that failed first; others may have failed on communicators with other handlers. */
+static void
+handler_of_several(void)
+{
+	int two[2] = {1, 2}, one[3], before = called;
+	int index[6], n, rc;
+	MPI_Comm dup, other;
+	MPI_Errhandler h;
+	MPI_Request r[6];
+	MPI_Status st[6];
+
+	MPI_Comm_dup(MPI_COMM_SELF, &dup);
+	MPI_Comm_dup(MPI_COMM_SELF, &other);
+	MPI_Comm_create_errhandler(handler, &h);
+	MPI_Comm_set_errhandler(dup, h);
+	MPI_Errhandler_free(&h);
+	MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+	for (int how = 0; how < 4; how++) {
+		int flag = 0;
+
+		for (int i = 0; i < 3; i++) /* the second and third fail, by one comm each */
+			MPI_Irecv(&one[i], 1, MPI_INT, 0, i, i < 2 ? dup : other, &r[i]);
+		for (int i = 0; i < 3; i++)
+			MPI_Isend(two, i ? 2 : 1, MPI_INT, 0, i, i < 2 ? dup : other, &r[3 + i]);
+		if (how == 0)
+			rc = MPI_Waitall(6, r, st);
+		else if (how == 1)
+			do
+				rc = MPI_Testall(6, r, &flag, st);
+			while (!flag);
+		else if (how == 2)
+			rc = MPI_Waitsome(6, r, &n, index, st);
+		else
+			rc = MPI_Testsome(6, r, &n, index, st);
+		CHECK(check_class(rc) == MPI_ERR_IN_STATUS);
+		CHECKF(called == before + 1 + how && called_comm == dup &&
+			       check_class(called_code) == MPI_ERR_TRUNCATE,
+		       "call %d: the handler was called %d times, told %d", how, called - before,
+		       called_code);
+		MPI_Waitall(6, r, MPI_STATUSES_IGNORE);
+	}
+	MPI_Comm_free(&dup);
+	MPI_Comm_free(&other);
+}
+
 static void
 handlers(void)
 {
@@ -178,6 +224,7 @@ handlers(void)
 	CHECK(called == 2 && called_code == MPI_ERR_OTHER);
 	MPI_Comm_free(&dup);
 	handler_of_freed();
+	handler_of_several();
 	MPI_Add_error_class(&class);
 	MPI_Add_error_code(class, &code);
 	MPI_Add_error_string(code, "out of cheese");
