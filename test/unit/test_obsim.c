@@ -190,12 +190,12 @@ static const char *const name[NAMES] = {"MPI_Bcast",
 					"MPI_Ineighbor_allgather"};
 
 static void
-begin(struct file *f, uint32_t rank)
+head(struct file *f, uint32_t rank, uint32_t ranks)
 {
 	memcpy(f->data, "LMPITRC1", 8);
 	f->len = 8;
 	put(f, rank);
-	put(f, 2);
+	put(f, ranks);
 	put(f, 0);
 	put(f, NAMES);
 	for (int i = 0; i < NAMES; i++) {
@@ -203,6 +203,12 @@ begin(struct file *f, uint32_t rank)
 		memcpy(f->data + f->len, name[i], strlen(name[i]));
 		f->len += strlen(name[i]);
 	}
+}
+
+static void
+begin(struct file *f, uint32_t rank)
+{
+	head(f, rank, 2);
 	static const uint8_t world[] = {2, 1, 2, 0, 1, 0}, self[] = {2, 2, 1, 0, 0};
 	memcpy(f->data + f->len, world, sizeof world);
 	f->len += sizeof world;
@@ -240,14 +246,112 @@ done(struct file *f)
 }
 
 static bool
-parsed(struct obs_trace *t, const struct file f[2])
+parsed_all(struct obs_trace *t, const struct file *f, uint32_t n)
 {
-	const void *data[2] = {f[0].data, f[1].data};
-	const size_t len[2] = {f[0].len, f[1].len};
-	bool ok = obs_trace_mpi(t, data, len, 2);
+	const void *data[4];
+	size_t len[4];
+	for (uint32_t i = 0; i < n; i++) {
+		data[i] = f[i].data;
+		len[i] = f[i].len;
+	}
+	bool ok = obs_trace_mpi(t, data, len, n);
 	if (!ok)
 		printf("  %s\n", t->why);
 	return ok;
+}
+
+static bool
+parsed(struct obs_trace *t, const struct file f[2])
+{
+	return parsed_all(t, f, 2);
+}
+
+/* Communicator `number` of these ranks, which are digits. */
+static void
+communicator(struct file *f, uint64_t number, const char *ranks)
+{
+	put(f, 2);
+	put(f, number);
+	put(f, strlen(ranks));
+	for (; *ranks; ranks++)
+		put(f, (uint64_t)(*ranks - '0'));
+	put(f, 0);
+}
+
+/* Calls of halves, each of which has its own communicator; nobody waits for the other half. */
+static void
+test_traced_halves(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *high;   /* of ranks 2 and 3, the first is its root */
+		unsigned behind_ms; /* computed behind the start; 0: blocking */
+		const char *text;
+	} cases[] = {
+		{"23", 0,
+		 "ranks 4\nbcast 4000 among=0,1\ncompute 2 0.010\ncompute 3 0.010\n"
+		 "bcast 4000 root=2 among=2,3\nbcast 4000\n"},
+		{"32", 0,
+		 "ranks 4\nbcast 4000 among=0,1\ncompute 2 0.010\ncompute 3 0.010\n"
+		 "bcast 4000 root=3 among=2,3\nbcast 4000\n"},
+		/* they hide what is computed, or are hidden */
+		{"23", 5,
+		 "ranks 4\nbcast 4000 among=0,1\ncompute 2 0.010\ncompute 3 0.010\n"
+		 "bcast 4000 root=2 among=2,3\nbcast 4000\n"},
+		{"23", 50,
+		 "ranks 4\ncompute 2 0.010\ncompute 3 0.010\ncompute 0.050\nbcast 4000\n"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct file f[4];
+		struct obs_trace t, text;
+		for (uint32_t r = 0; r < 4; r++) {
+			head(&f[r], r, 4);
+			if (r == 1) /* each numbers them as it comes to them */
+				communicator(&f[r], 1, "0123");
+			communicator(&f[r], 1 + (r == 1), r < 2 ? "01" : cases[i].high);
+			if (r != 1)
+				communicator(&f[r], 2, "0123");
+			called(&f[r], cases[i].behind_ms ? IBCAST : BCAST, r < 2 ? 0 : 10, 0,
+			       1 + (r == 1));
+			if (cases[i].behind_ms) {
+				request(&f[r], true, 1);
+				called(&f[r], WAITALL, cases[i].behind_ms, 0, 0);
+				request(&f[r], false, 1);
+			}
+			called(&f[r], BCAST, 0, 0, 2 - (r == 1));
+			done(&f[r]);
+		}
+		printf("  case %zu\n", i);
+		assert_true(parsed_all(&t, f, 4));
+		assert_int_equal(t.starts, cases[i].behind_ms ? 2 : 0);
+		assert_true(obs_trace_text(&text, cases[i].text, strlen(cases[i].text)));
+		near(total_s(&t, false, false), total_s(&text, false, false));
+		obs_trace_free(&text);
+		obs_trace_free(&t);
+	}
+}
+
+/* Communicators that cannot be, calls in an order in which nobody goes on. */
+static void
+test_traced_halves_refused(void **state)
+{
+	(void)state;
+	static const char *const half[] = {"01", "00", "23"};
+	for (int wrong = 0; wrong < 4; wrong++) {
+		struct file f[4];
+		struct obs_trace t;
+		for (uint32_t r = 0; r < 4; r++) {
+			head(&f[r], r, 4);
+			communicator(&f[r], 1, "0123");
+			communicator(&f[r], 2, r < 2 ? half[wrong % 3] : "23");
+			called(&f[r], BCAST, 0, 0, wrong == 3 && r == 1 ? 1 : 2);
+			called(&f[r], BCAST, 0, 0, wrong == 3 && r == 1 ? 2 : 1);
+			done(&f[r]);
+		}
+		printf("  case %d\n", wrong);
+		assert_int_equal(parsed_all(&t, f, 4), wrong == 0);
+		obs_trace_free(&t);
+	}
 }
 
 static void
@@ -324,9 +428,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_of_some),	  cmocka_unit_test(test_overlap),
-		cmocka_unit_test(test_foresight), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_traced),	  cmocka_unit_test(test_traced_refused),
+		cmocka_unit_test(test_of_some),	      cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_foresight),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_traced),	      cmocka_unit_test(test_traced_refused),
+		cmocka_unit_test(test_traced_halves), cmocka_unit_test(test_traced_halves_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

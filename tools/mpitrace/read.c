@@ -93,12 +93,13 @@ call_read(struct mpitrace *t, struct mpitrace_record *r)
 }
 
 static const char *
-read_group(struct mpitrace *t, uint64_t *n)
+read_group(struct mpitrace *t, uint64_t *n, const uint8_t **first)
 {
 	uint64_t rank;
 
 	if (!mpitrace_read_number(t, n) || *n > t->size)
 		return "a group is larger than the job";
+	*first = t->at;
 	for (uint64_t i = 0; i < *n; i++)
 		if (!mpitrace_read_number(t, &rank) || rank >= t->size)
 			return "a group has a process that is not there";
@@ -109,12 +110,25 @@ static const char *
 read_communicator(struct mpitrace *t, struct mpitrace_record *r)
 {
 	const char *why;
+	const uint8_t *remote;
 
 	if (!mpitrace_read_number(t, &r->comm) || r->comm != t->ncomms + 1)
 		return "communicators are not numbered one after another";
 	t->ncomms++;
-	why = read_group(t, &r->nlocal);
-	return why ? why : read_group(t, &r->nremote);
+	why = read_group(t, &r->nlocal, &r->local);
+	return why ? why : read_group(t, &r->nremote, &remote);
+}
+
+void
+mpitrace_local(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank)
+{
+	struct mpitrace in = {.at = r->local, .end = t->end};
+	uint64_t v = 0;
+
+	for (uint64_t i = 0; i < r->nlocal; i++) {
+		(void)mpitrace_read_number(&in, &v); /* it was read before */
+		rank[i] = (uint32_t)v;
+	}
 }
 
 /* Of a non-blocking collective, begun or completed by the call before. */

@@ -39,6 +39,7 @@ struct mpitrace_record {
 	int64_t peer, tag;
 	uint64_t out, in;
 	uint64_t nlocal, nremote; /* COMM */
+	const uint8_t *local;	  /* for mpitrace_local() */
 	uint64_t request;	  /* START, DONE: from 1 on */
 };
 
@@ -46,6 +47,8 @@ struct mpitrace_record {
 const char *mpitrace_open(struct mpitrace *t, const void *data, size_t len);
 /* The next record: 1; 0 behind END, or where a trace without END stops; -1: *why, at byte *at. */
 int mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, size_t *at);
+/* The world ranks of a COMM's own group in its order: rank[nlocal]. */
+void mpitrace_local(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank);
 /* Did it end as it should? */
 bool mpitrace_whole(const struct mpitrace *t);
 void mpitrace_done(struct mpitrace *t);

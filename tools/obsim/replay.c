@@ -304,7 +304,7 @@ replay_better(const struct obs_result *a, const struct obs_result *b)
 
 /* A non-blocking call goes on: when it is over at each rank, for who waits. */
 static bool
-replay_goes_on(struct replayer *p, uint32_t number)
+replay_goes_on(struct replayer *p, const struct obs_step *s)
 {
 	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
 		struct under_way *u = &p->way[i];
@@ -312,8 +312,8 @@ replay_goes_on(struct replayer *p, uint32_t number)
 			continue;
 		if (!u->over_s)
 			u->over_s = obs_take(p->t->ranks, sizeof(double));
-		u->number = number;
-		u->waits = p->t->ranks;
+		u->number = s->number;
+		u->waits = size_of_step(p, s);
 		memcpy(u->over_s, p->left_s, p->t->ranks * sizeof(double));
 		return true;
 	}
@@ -388,7 +388,7 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 		if (!start)
 			p->now_s[r] = p->left_s[r];
 	}
-	if (start && !replay_goes_on(p, s->number))
+	if (start && !replay_goes_on(p, s))
 		return false;
 	*line = (struct obs_call_line){.op = s->op,
 				       .reversed = c[won].args.reversed,

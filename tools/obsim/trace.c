@@ -81,9 +81,8 @@ compute_trace(struct reader *r)
 	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
 }
 
-/* A rank more that takes part in the step, the last that was added.  False: too many. */
-static bool
-join_trace_step(struct obs_trace *t, struct obs_step *s, uint32_t rank)
+bool
+obs_trace_member(struct obs_trace *t, uint32_t rank)
 {
 	if (t->nmembers == OBS_MEMBERS_MAX)
 		return false;
@@ -95,10 +94,18 @@ join_trace_step(struct obs_trace *t, struct obs_step *s, uint32_t rank)
 		t->member = more;
 		t->member_room = room;
 	}
-	if (!s->members++)
-		s->first_member = t->nmembers;
 	t->member[t->nmembers++] = rank;
 	return true;
+}
+
+/* A rank more that takes part in the step, the last that was added.  False: too many. */
+static bool
+join_trace_step(struct obs_trace *t, struct obs_step *s, uint32_t rank)
+{
+	if (!s->members)
+		s->first_member = t->nmembers;
+	s->members++;
+	return obs_trace_member(t, rank);
 }
 
 static bool

@@ -17,10 +17,11 @@
  *     repeat 6 ... end                  not nested
  *     # ...                             a comment, also behind an event
  *
- * Traces of libmpitrace, one file a rank: collective calls on communicators of all processes are
- * replayed, blocking and non-blocking ones; the time in all others counts as computing.  Time
+ * Traces of libmpitrace, one file a rank: collective calls are replayed, blocking and non-blocking
+ * ones, by the processes of their communicator; the time in all others counts as computing.  Time
  * inside a call that completes a non-blocking one is waiting, and not counted; that of a test in
- * vain is computing.  Persistent collectives and those between neighbours count as computing.
+ * vain is computing.  Messages between two, persistent collectives, those between neighbours or
+ * two groups count as computing.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */
 #ifndef OBSIM_TRACE_H
@@ -39,7 +40,7 @@
 enum obs_kind {
 	OBS_COMPUTE,
 	OBS_CALL,  /* all ranks, or its members */
-	OBS_START, /* all ranks, non-blocking */
+	OBS_START, /* the same, non-blocking */
 	OBS_WAIT
 };
 
@@ -51,7 +52,7 @@ struct obs_step {
 	enum coll_op op;
 	uint64_t bytes;
 	uint32_t root;			/* of its members, from 0 on */
-	uint32_t first_member, members; /* CALL: member[first_member ..]; members 0: all ranks */
+	uint32_t first_member, members; /* of a call: member[first_member ..]; 0: all ranks */
 	char algorithm[32];		/* "": the mode's choice */
 };
 
@@ -70,8 +71,9 @@ bool obs_trace_text(struct obs_trace *t, const char *text, size_t len);
 /* The files of all ranks, in any order. */
 bool obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 		   uint32_t files);
-/* For the two: a step at the end; false: too many. */
+/* For the two: a step, or a rank of calls of some, at the end; false: too many. */
 bool obs_trace_add(struct obs_trace *t, const struct obs_step *s);
+bool obs_trace_member(struct obs_trace *t, uint32_t rank);
 void obs_trace_free(struct obs_trace *t);
 
 #endif
