@@ -32,6 +32,41 @@ check(const struct obs_trace *t)
 		abort();
 }
 
+#define FILES 4
+
+static void
+read_files(const uint8_t *data[], const size_t size[], uint32_t n)
+{
+	const void *file[FILES];
+	struct obs_trace t;
+	for (uint32_t i = 0; i < n; i++)
+		file[i] = data[i];
+	bool ok = obs_trace_mpi(&t, file, size, n);
+	if (ok == (*t.why != 0))
+		abort();
+	if (ok)
+		check(&t);
+	obs_trace_free(&t);
+}
+
+/* Of several ranks: how many less one, two bytes of length of each but the last, the files. */
+static void
+read_several(const uint8_t *data, size_t size)
+{
+	const uint8_t *file[FILES];
+	size_t len[FILES];
+	uint32_t n = 1 + data[0] % FILES;
+	const uint8_t *head = data + 1, *at = data + 1 + 2 * (n - 1);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t left = (size_t)(data + size - at);
+		size_t wanted = i + 1 < n ? (size_t)head[2 * i] << 8 | head[2 * i + 1] : left;
+		file[i] = at;
+		len[i] = wanted < left ? wanted : left;
+		at += len[i];
+	}
+	read_files(file, len, n);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -42,12 +77,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ok)
 		check(&t);
 	obs_trace_free(&t);
-	const void *file[] = {data};
-	ok = obs_trace_mpi(&t, file, &size, 1);
-	if (ok == (*t.why != 0))
-		abort();
-	if (ok)
-		check(&t);
-	obs_trace_free(&t);
+	read_files(&data, &size, 1);
+	if (size > 2 * FILES)
+		read_several(data, size);
 	return 0;
 }
