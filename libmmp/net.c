@@ -514,7 +514,7 @@ int
 mmp_net_open(struct mmp *m)
 {
 	const struct mmp_place *me = &m->job.place[m->job.rank];
-	struct suci_udp_conf u = {.at = suci_addr_v4(me->ip, me->port),
+	struct suci_udp_conf u = {.at = me->at,
 				  .mtu = m->env.mtu,
 				  .mtu_max = MTU_MAX > m->env.mtu ? MTU_MAX : m->env.mtu,
 				  .bufs = m->job.sites > 1 ? SITES_BUFS : BUFS,
@@ -548,7 +548,7 @@ make_peers(struct mmp *m)
 		struct mmp_peer *p = &m->peer[i];
 		p->path = p->lane = p->import = NONE;
 		p->elsewhere = m->job.place[i].site != m->job.place[m->job.rank].site;
-		p->addr = suci_addr_v4(m->job.place[i].ip, m->job.place[i].port);
+		p->addr = m->job.place[i].at;
 		p->is_near = m->env.share && i != m->job.rank &&
 			     mmp_job_same_node(&m->job, i, m->job.rank);
 		m->fars += i != m->job.rank && !p->is_near;
@@ -572,7 +572,7 @@ leaves_node(void *user, const struct suci_addr *a)
 	const struct mmp *m = user;
 	if (m->sites && !memcmp(a, &m->sites->relay, sizeof *a))
 		return false;
-	return memcmp(a->ip + 12, m->job.place[m->job.rank].ip, 4) != 0;
+	return memcmp(a->ip, m->job.place[m->job.rank].at.ip, sizeof a->ip) != 0;
 }
 
 /* The keys of LIBMMP_KEY_FILE, if it is set. */

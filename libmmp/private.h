@@ -43,10 +43,10 @@ int mmp_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 
 /* ---- start.c ---- */
 struct mmp_place {
-	uint8_t ip[4]; /* in its site; with a launcher those of other sites have none */
-	uint16_t port;
+	struct suci_addr at; /* in its site; with a launcher those of other sites have none */
 	uint16_t site;
 };
+_Static_assert(sizeof(struct mmp_place) == sizeof(struct suci_addr) + 2, "no padding: is hashed");
 struct mmp_job {
 	uint32_t rank, size;
 	uint32_t first, ours; /* with a launcher: the ranks it started */
@@ -77,11 +77,11 @@ static inline bool
 mmp_job_same_node(const struct mmp_job *j, uint32_t a, uint32_t b)
 {
 	const struct mmp_place *x = &j->place[a], *y = &j->place[b];
-	return x->site == y->site && x->ip[0] == y->ip[0] && x->ip[1] == y->ip[1] &&
-	       x->ip[2] == y->ip[2] && x->ip[3] == y->ip[3];
+	return x->site == y->site && x->at.family == y->at.family &&
+	       memcmp(x->at.ip, y->at.ip, sizeof x->at.ip) == 0;
 }
 /* Who a rank is, for people. */
-#define MMP_PLACE_TEXT 32
+#define MMP_PLACE_TEXT SUCI_ADDR_TEXT_MAX
 const char *mmp_job_place(const struct mmp_job *j, uint32_t rank, char out[MMP_PLACE_TEXT]);
 
 /* ---- share.c ---- */

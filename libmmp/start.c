@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define CONTACT	      "libmmp.contact"
-#define CONTACT_BYTES 14
+#define CONTACT_BYTES 26
 
 /* A number of the environment, with an optional K, M or G; -1: said why. */
 static int
@@ -116,6 +116,24 @@ number_site(struct mmp_job *j, struct site_names *s, const char *name)
 	return (uint16_t)i;
 }
 
+/* A socket has one family. */
+static int
+check_family(const struct mmp_job *j, const char *file, unsigned number)
+{
+	const struct mmp_place *p = &j->place[j->size];
+	char here[SUCI_ADDR_TEXT_MAX], there[SUCI_ADDR_TEXT_MAX];
+	for (uint32_t i = 0; i < j->size; i++) {
+		const struct mmp_place *q = &j->place[i];
+		if (q->site == p->site && q->at.family != p->at.family)
+			return mmp_fail(EINVAL,
+					"%.100s:%u: %s and %s cannot talk: give all processes of a "
+					"site addresses of one kind",
+					file, number, suci_addr_ip_text(&p->at, here),
+					suci_addr_ip_text(&q->at, there));
+	}
+	return 0;
+}
+
 static int
 read_line(struct mmp_job *j, struct site_names *s, const char *file, unsigned number,
 	  const char *line)
@@ -126,17 +144,20 @@ read_line(struct mmp_job *j, struct site_names *s, const char *file, unsigned nu
 	int n = sscanf(line, "%63s %u %31s %7s", ip, &port, site, more);
 	if (n <= 0 || ip[0] == '#')
 		return 0;
-	if (n < 2 || n > 3 || inet_pton(AF_INET, ip, p->ip) != 1 || port < 1 || port > 65535)
+	if (n < 2 || n > 3 || !suci_addr_parse_ip(ip, strlen(ip), &p->at) || port < 1 ||
+	    port > 65535)
 		return mmp_fail(EINVAL,
-				"%.100s:%u: \"%.60s\" is not an IPv4 address, a port from 1 to "
+				"%.100s:%u: \"%.60s\" is not an IP address, a port from 1 to "
 				"65535, and the name of a site, if there are several",
 				file, number, line);
 	if (j->size == RANKS_MAX)
 		return mmp_fail(EINVAL, "%.100s: more than %u processes", file, RANKS_MAX);
-	p->port = (uint16_t)port;
+	p->at.port = (uint16_t)port;
 	p->site = number_site(j, s, site);
+	if (check_family(j, file, number))
+		return -1;
 	for (uint32_t i = 0; i < j->size; i++)
-		if (mmp_job_same_node(j, i, j->size) && j->place[i].port == p->port)
+		if (mmp_job_same_node(j, i, j->size) && j->place[i].at.port == p->at.port)
 			return mmp_fail(EINVAL, "%.100s:%u: %s %u is there twice", file, number, ip,
 					port);
 	j->size++;
@@ -246,7 +267,7 @@ place_sites(struct mmp_job *j)
 
 /* The address from which we reach that relay. */
 static int
-find_address_towards(const char *relay, uint8_t ip[4])
+find_address_towards(const char *relay, struct suci_addr *at)
 {
 	struct suci_addr a;
 	struct sockaddr_in to = {.sin_family = AF_INET}, me;
@@ -267,7 +288,7 @@ find_address_towards(const char *relay, uint8_t ip[4])
 	if (!good)
 		return mmp_fail(err, "LIBMMP_RELAY=%.60s cannot be reached from here: %s", relay,
 				strerror(err));
-	memcpy(ip, &me.sin_addr, 4);
+	*at = suci_addr_v4((const uint8_t *)&me.sin_addr, 0);
 	return 0;
 }
 
@@ -278,8 +299,7 @@ mmp_job_place(const struct mmp_job *j, uint32_t rank, char out[MMP_PLACE_TEXT])
 	if (p->site != j->place[j->rank].site)
 		snprintf(out, MMP_PLACE_TEXT, "of site %u", p->site);
 	else
-		snprintf(out, MMP_PLACE_TEXT, "%u.%u.%u.%u:%u", p->ip[0], p->ip[1], p->ip[2],
-			 p->ip[3], p->port);
+		suci_addr_text(&p->at, out);
 	return out;
 }
 
@@ -309,15 +329,13 @@ mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts)
 		/* What a launcher passes on stays in its site. */
 		const char *sites = env_text("LIBMMP_SITES");
 		j->meet_id = base_siphash(key, sites, strlen(sites));
-		return find_address_towards(e->relay, j->place[j->rank].ip);
+		return find_address_towards(e->relay, &j->place[j->rank].at);
 	}
 	char other[64];
 	/* Any process of another node will do. */
 	lmpi_boot_node_of(b.rank ? 0 : b.size - 1, other);
-	struct suci_addr at;
-	if (lmpi_choose_address(NULL, other, false, &at))
+	if (lmpi_choose_address(NULL, other, true, &j->place[j->rank].at))
 		return mmp_fail(EADDRNOTAVAIL, "no address that the other nodes reach; see above");
-	memcpy(j->place[j->rank].ip, at.ip + 12, 4);
 	return 0;
 }
 
@@ -325,13 +343,15 @@ int
 mmp_job_meet(struct mmp_job *j, uint16_t port)
 {
 	uint8_t mine[CONTACT_BYTES], *got;
+	char who[24], why[LMPI_WHY];
 	size_t len;
-	j->place[j->rank].port = port;
+	struct suci_addr me = j->place[j->rank].at;
+	j->place[j->rank].at.port = me.port = port;
 	if (!j->launched)
 		return 0;
-	memcpy(mine, j->place[j->rank].ip, 4);
-	be16_store(mine + 4, port);
-	if (getrandom(mine + 6, 8, 0) != 8)
+	suci_addr_16(&me, mine);
+	be16_store(mine + 16, port);
+	if (getrandom(mine + 18, 8, 0) != 8)
 		return mmp_fail(EIO, "no random numbers");
 	if (lmpi_boot_put(CONTACT, mine, sizeof mine) || lmpi_boot_fence(true, NULL))
 		return mmp_fail(EIO, "the launcher (PMIx) does not pass on contacts");
@@ -340,10 +360,12 @@ mmp_job_meet(struct mmp_job *j, uint16_t port)
 		if (lmpi_boot_get(i, CONTACT, (void **)&got, &len) || len != CONTACT_BYTES)
 			return mmp_fail(EIO, "the launcher (PMIx) has no contact of rank %u",
 					j->first + i);
-		memcpy(p->ip, got, 4);
-		p->port = be16_load(got + 4);
-		j->id = i ? j->id : be64_load(got + 6);
+		p->at = suci_addr_of(got, be16_load(got + 16));
+		j->id = i ? j->id : be64_load(got + 18);
 		free(got);
+		snprintf(who, sizeof who, "rank %u", j->first + i);
+		if (!lmpi_addr_meets(&me, who, &p->at, why))
+			return mmp_fail(EAFNOSUPPORT, "%s", why);
 	}
 	return 0;
 }

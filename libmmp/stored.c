@@ -23,6 +23,8 @@ bool
 mmp_stored_key(const struct mmp *m, uint32_t peer, struct tune_key *k)
 {
 	const struct mmp_peer *p = &m->peer[peer];
+	const struct suci_addr *me = &m->job.place[m->job.rank].at;
+	bool v4 = me->family == 4;
 	struct suci_path_info i;
 	if (peer == m->job.rank || p->elsewhere)
 		return false;
@@ -30,7 +32,7 @@ mmp_stored_key(const struct mmp *m, uint32_t peer, struct tune_key *k)
 		tune_file_key(k, "shm", "mmp");
 		return true;
 	}
-	if (!tune_file_key_ip(k, "udp", "mmp", m->job.place[m->job.rank].ip, 4) ||
+	if (!tune_file_key_ip(k, "udp", "mmp", me->ip + (v4 ? 12 : 0), v4 ? 4 : 16) ||
 	    p->path == NONE || !suci_path_info(m->ep, p->path, &i))
 		return false;
 	k->rtt = tune_rtt_bucket(i.rtt_ns_min);

@@ -39,7 +39,8 @@
  *            ENOBUFS: 16384 sends and receives have not been waited for.
  * Threads    One thread of the program calls MP_*.
  * fork       The library stays with the parent.
- * Limits     4096 ranks; messages of 0 .. 2^40 bytes; IPv4; tags 0 .. 2^31 - 1.
+ * Limits     4096 ranks; messages of 0 .. 2^40 bytes; IPv4 or IPv6, all of a site the same one, to
+ *            other sites IPv4; tags 0 .. 2^31 - 1.
  *
  * Source: MP_init, MP_send, MP_receive, MP_wait and MP_barrier are those of "MMP, a
  * message-passing library on the Maestro PC cluster"; what goes beyond is marked [+]. */

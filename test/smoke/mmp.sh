@@ -71,7 +71,7 @@ ranks() {
 all() { # WHAT ROUNDS BYTES NAME=VALUE...
 	local what=$1 rounds=$2 bytes=$3
 	shift 3
-	if ranks "$@" -- "$ALL" "$W/hosts" "$rounds" "$bytes" &&
+	if ranks "$@" -- "$ALL" "${HOSTS:-$W/hosts}" "$rounds" "$bytes" &&
 		[ "$(cat "$W"/out? | grep -c 'all bytes right')" = 4 ]; then
 		pass "$what"
 	else
@@ -85,6 +85,21 @@ for mode in thread inline; do
 done
 all "all to all in an area of 64 KiB" 5 100000 LIBMMP_AREA=64K
 all "all to all without shared memory" 5 100000 LIBMMP_SHM=0
+
+# ---- by IPv6; a list of both kinds is refused
+for i in 0 1; do
+	testbed_exec a$i sysctl -qw net.ipv6.conf.{lo,eth0}.disable_ipv6=0 &&
+		ip -n "$TB_ID-a$i" addr add "fd00:57a6::a$i/64" dev eth0 nodad || fail "no IPv6 in a$i"
+	printf 'fd00:57a6::a%d 7801\nfd00:57a6::a%d 7802\n' $i $i
+done >"$W/hosts6"
+for mode in thread inline; do
+	HOSTS=$W/hosts6 all "all to all by IPv6, $mode" 5 300000 LIBMMP_PROGRESS=$mode
+done
+{ head -2 "$W/hosts"; tail -2 "$W/hosts6"; } >"$W/both"
+LIBMMP_RANK=0 "$TB_DIR/in" a0 "$ALL" "$W/both" 1 1 >"$W/log" 2>&1 && fail "hosts of both kinds are taken"
+grep -q 'both:3: fd00:57a6::a1 and .* cannot talk: give all processes of a site addresses of one kind' "$W/log" ||
+	fail "hosts of both kinds: $(cat "$W/log")"
+pass "hosts of both kinds are refused"
 
 # ---- a receiver that makes no call for as long as the data are not in its area
 cat >"$W/busy.py" <<'EOP'

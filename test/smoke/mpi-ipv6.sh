@@ -75,6 +75,9 @@ succeeded $? "one job of both hosts, by names that are of IPv6 alone"
 launch env LIBMPI_STREAM=131072 "$B/bin/mpirun" -n 2 -host six0,six1 --map-by node "$B/test/mpi/streams" &&
 	has '^ok,' && has '\[1\] streams opened 1 .*sent [0-9]\{7\}'
 succeeded $? "long messages both ways over TCP by IPv6, strangers at its port"
+launch "$B/bin/mpirun" -n 4 -host six0:2,six1:2 --map-by node "$B/examples/mmp-all" - 5 300000 &&
+	[ "$(grep -c 'all bytes right' "$tmp/c0")" = 4 ]
+succeeded $? "a job of libmmp on both hosts"
 ! launch "$B/bin/mpirun" -n 2 -host '[fd00:57a6::1]:2,fd00:57a6::2' true &&
 	has 'fd00:57a6::1 is an IPv6 address, and other launchers take those by name alone; fix: .*/etc/hosts'
 succeeded $? "an address of another host: the fix"
