@@ -17,13 +17,12 @@ struct ocs_leases {
 	uint64_t *owner; /* [ports] job, or OCS_NO_JOB */
 	struct job *job;
 	struct ocs_ask *ask; /* [jobs * nodes] */
-	bool *away;	     /* [ports] */
 };
 
 size_t
 ocs_leases_footprint(uint32_t ports, uint32_t jobs, uint32_t nodes)
 {
-	return sizeof(struct ocs_leases) + ports * (sizeof(uint64_t) + sizeof(bool)) +
+	return sizeof(struct ocs_leases) + ports * sizeof(uint64_t) +
 	       jobs * (sizeof(struct job) + nodes * sizeof(struct ocs_ask));
 }
 
@@ -36,7 +35,6 @@ ocs_leases_new(void *mem, uint32_t ports, const uint32_t *node_of, uint32_t jobs
 	t->owner = (uint64_t *)(t + 1);
 	t->job = (struct job *)(t->owner + ports);
 	t->ask = (struct ocs_ask *)(t->job + jobs);
-	t->away = (bool *)(t->ask + (size_t)jobs * nodes);
 	for (uint32_t p = 0; p < ports; p++)
 		t->owner[p] = OCS_NO_JOB;
 	return t;
@@ -62,7 +60,7 @@ free_at(const struct ocs_leases *t, uint32_t node, bool ever)
 {
 	uint32_t n = 0;
 	for (uint32_t p = 0; p < t->ports; p++)
-		n += t->node_of[p] == node && (ever || (t->owner[p] == OCS_NO_JOB && !t->away[p]));
+		n += t->node_of[p] == node && (ever || t->owner[p] == OCS_NO_JOB);
 	return n;
 }
 
@@ -96,8 +94,7 @@ hold_lease(struct ocs_leases *t, struct job *j, uint64_t now_ns)
 	for (uint32_t i = 0; i < j->n; i++) {
 		uint32_t left = asks(t, j)[i].want;
 		for (uint32_t p = 0; p < t->ports && left; p++)
-			if (t->node_of[p] == asks(t, j)[i].node && t->owner[p] == OCS_NO_JOB &&
-			    !t->away[p]) {
+			if (t->node_of[p] == asks(t, j)[i].node && t->owner[p] == OCS_NO_JOB) {
 				t->owner[p] = j->id;
 				left--;
 			}
@@ -212,13 +209,4 @@ ocs_lease_port(const struct ocs_leases *t, uint64_t job, uint32_t node, uint32_t
 		if (t->owner[p] == job && t->node_of[p] == node && i-- == 0)
 			return p;
 	return UINT32_MAX;
-}
-
-void
-ocs_lease_withdraw(struct ocs_leases *t, uint32_t port, bool away, uint64_t now_ns)
-{
-	t->away[port] = away;
-	if (away)
-		t->owner[port] = OCS_NO_JOB;
-	admit_lease(t, now_ns);
 }

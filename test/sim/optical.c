@@ -57,6 +57,7 @@ struct world_of_light {
 	struct ocs_control *control;
 	struct ocs_matrix *m;
 	struct ocs_leases *leases;
+	bool away[OSW_PORTS]; /* withdrawn by the operator */
 	uint32_t node_of[OSW_PORTS];
 	bool own[OSW_PORTS];
 	struct job job[2];
@@ -198,11 +199,14 @@ static void
 map_ports(struct world_of_light *w, struct job *j)
 {
 	for (uint32_t n = 0; n < NODES; n++) {
+		uint32_t *at = &j->port_of[n * NODE_PORTS];
 		j->ports[n] = 0;
+		for (uint32_t i = 0; i < NODE_PORTS; i++)
+			at[i] = OCS_NO_PORT;
 		for (uint32_t i = 0; i < NODE_PORTS; i++) {
 			uint32_t p = ocs_lease_port(w->leases, j->id, n, i);
-			j->port_of[n * NODE_PORTS + i] = p;
-			j->ports[n] += p != OCS_NO_PORT;
+			if (p != OCS_NO_PORT && !w->away[p])
+				at[j->ports[n]++] = p;
 		}
 	}
 }
@@ -236,9 +240,9 @@ shrink(struct world_of_light *w, struct job *j)
 	if (!circ_fabric_empty(&j->fabric))
 		return false;
 	uint32_t n = j->node[base_prng_below(&w->rng, j->p)];
-	uint32_t p = ocs_lease_port(w->leases, j->id, n, 0);
+	uint32_t p = j->port_of[n * NODE_PORTS];
 	if (p != OCS_NO_PORT)
-		ocs_lease_withdraw(w->leases, p, true, w->now_ns);
+		w->away[p] = true;
 	map_ports(w, j);
 	return true;
 }
@@ -265,8 +269,7 @@ job_step(struct world_of_light *w, struct job *j)
 		if (!circ_fabric_empty(&j->fabric))
 			return true;
 		ocs_lease_release(w->leases, j->id, w->now_ns);
-		for (uint32_t p = 0; p < OSW_PORTS; p++) /* mended: others may wait for them */
-			ocs_lease_withdraw(w->leases, p, false, w->now_ns);
+		memset(w->away, 0, sizeof w->away); /* mended */
 		j->phase = OVER;
 		return true;
 	case OVER:

@@ -78,7 +78,7 @@ test_nobody_starves(void **state)
 }
 
 static void
-test_refusals_and_budgets(void **state)
+test_refusals(void **state)
 {
 	(void)state;
 	struct ocs_leases *t = table();
@@ -94,14 +94,13 @@ test_refusals_and_budgets(void **state)
 	assert_true(ocs_lease_ask(t, 1, all, 1, 1, 0));
 	assert_false(ocs_lease_ask(t, 1, all, 1, 1, 0)); /* twice */
 	assert_true(ocs_lease_confirm(t, 1));
-	ocs_lease_withdraw(t, 8, true, 0);
-	assert_int_equal(held(t, 1, 2), 1);
-	assert_int_equal(ocs_lease_port(t, 1, 2, 0), 9);
-	ocs_lease_release(t, 1, 0);
+	assert_int_equal(held(t, 1, 2), 2);
+	assert_int_equal(ocs_lease_port(t, 1, 2, 0), 8);
+	assert_int_equal(ocs_lease_port(t, 1, 2, 1), 9);
 	static const struct ocs_ask both[] = {{2, 2, 2}};
 	assert_true(ocs_lease_ask(t, 2, both, 1, 1, 0));
 	assert_int_equal(ocs_lease_state(t, 2), OCS_LEASE_WAITING);
-	ocs_lease_withdraw(t, 8, false, 0);
+	ocs_lease_release(t, 1, 0);
 	assert_int_equal(ocs_lease_state(t, 2), OCS_LEASE_HELD);
 	free(t);
 }
@@ -134,7 +133,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_or_nothing),
 		cmocka_unit_test(test_nobody_starves),
-		cmocka_unit_test(test_refusals_and_budgets),
+		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_gamma),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,7 @@
  * deadlock.  Jobs are served in the order they asked; one passes another only if they
  * have no node in common, so none starves.  What is granted is first held: a job that does not
  * confirm in time (the relay of the other cluster said no, or died) gives it back.
- * Budgets change at run time: a port that is withdrawn is no longer anybody's; its job sees
- * fewer ports from its next plan on.
+ * Which of its ports a job can use now (dark ones, those withdrawn) is not looked at here.
  *
  * Threads  one owner.  No allocation but the memory given. */
 #ifndef OCS_LEASE_H
@@ -45,7 +44,5 @@ void ocs_lease_release(struct ocs_leases *t, uint64_t job, uint64_t now_ns);
 uint64_t ocs_leases_tick(struct ocs_leases *t, uint64_t now_ns);
 /* The job's i-th port at the node; UINT32_MAX: none. */
 uint32_t ocs_lease_port(const struct ocs_leases *t, uint64_t job, uint32_t node, uint32_t i);
-/* The operator takes a port away, or gives it back. */
-void ocs_lease_withdraw(struct ocs_leases *t, uint32_t port, bool away, uint64_t now_ns);
 
 #endif
