@@ -661,7 +661,7 @@ def signal_with_clients():
 def wrong_arguments():
     env = {k: v for k, v in os.environ.items() if not k.startswith("IMPI_")}
     for args, extra, words in (
-            ([], {}, "usage"), (["-server", "0"], {}, "too small"),
+            ([], {}, "-server N is needed"), (["-server", "0"], {}, "too small"),
             (["-server", "33"], {}, "too large"), (["-server", "x"], {}, "invalid"),
             (["-server", "2"], {}, "no authentication method"),
             (["-server", "2", "-auth", "key"], {}, "IMPI_AUTH_KEY"),

@@ -97,7 +97,8 @@ page_has() { python3 -c 'import sys, urllib.request
 sys.exit(sys.argv[1] not in urllib.request.urlopen("http://127.0.0.1:7814/metrics", timeout=10).read().decode())' "$1"; }
 
 one relayd systemctl start relayd@a0
-one status is StatusText relayd@a0 'run: 0 jobs*'
+# It is told behind READY=1, which ends the start.
+one status soon is StatusText relayd@a0 'run: 0 jobs*'
 one relayctl relayctl -s "$RUN" status
 one telemetry [ -S "/run/dpdk/$RUN/dpdk_telemetry.v2" ]
 soon [ -e /opt/pinged ]
