@@ -725,47 +725,6 @@ done_elsewhere_is_told_to_who_gave_it(void **state)
 	assert_int_equal(spx_busy(w.x[IO_C]), 0);
 }
 
-static void
-malformed_messages(void **state)
-{
-	static const struct row {
-		const char *name;
-		size_t at, len;
-		uint8_t byte;
-		bool ok;
-	} rows[] = {
-		{"whole", 0, SPX_HEAD, 0xf5, true},
-		{"short", 0, SPX_HEAD - 1, 0xf5, false},
-		{"long", 0, SPX_HEAD + 1, 0xf5, false},
-		{"version", 0, SPX_HEAD, 0xf4, false},
-		{"type 0", 1, SPX_HEAD, 0, false},
-		{"type 20", 1, SPX_HEAD, 20, false},
-		{"bits", 2, SPX_HEAD, 16, false},
-		{"zero", 3, SPX_HEAD, 1, false},
-		{"number", 16, SPX_HEAD, 0x80, false},
-		{"floor", 24, SPX_HEAD, 0x80, false},
-		{"length", 47, SPX_HEAD, 1, false},
-		{"rest", 55, SPX_HEAD, 1, false},
-		{"frame beyond its window", 23, SPX_HEAD, 16, false},
-		{"frame within its window", 23, SPX_HEAD, 15, true},
-		{"state without bits", 1, SPX_HEAD, 15, false},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		uint8_t m[SPX_HEAD + 1] = {0xf5, 1};
-		m[rows[i].at] = rows[i].byte;
-		bool ok = spx_on_message(w.x[IO_A], SOURCE, m, rows[i].len, w.now_ns);
-		if (ok != rows[i].ok)
-			fail_msg("%s: %s", rows[i].name, ok ? "taken" : "refused");
-	}
-	uint8_t big[SPX_HEAD + 65] = {0xf5, 1};
-	big[47] = 65;
-	assert_false(spx_on_message(w.x[IO_A], SOURCE, big, sizeof big, w.now_ns));
-	big[47] = 0;
-	assert_false(spx_on_message(w.x[IO_A], IO_A, big, SPX_HEAD, w.now_ns)); /* from itself */
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 
 int
@@ -790,7 +749,6 @@ main(void)
 		TEST(a_want_of_the_dead_is_nobodys),
 		TEST(who_gave_it_is_told_as_well),
 		TEST(done_elsewhere_is_told_to_who_gave_it),
-		TEST(malformed_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
