@@ -435,7 +435,8 @@ spx_io_view(struct spx *s, struct spx_slot *t)
 			spx_slot_end(s, t, SPX_SLOT_FREE);
 			return;
 		}
-	if (t->state == SPX_SLOT_ASKING) {
+	if (t->state == SPX_SLOT_ASKING || (t->state == SPX_SLOT_READY && t->again)) {
+		/* A cluster that is passed by from now on brings others who could have it. */
 		begin_asking(s, t);
 	} else if ((t->state == SPX_SLOT_GIVEN || t->state == SPX_SLOT_WORKING) &&
 		   !spx_is_living(s, t->down) && !SPX_BUG(NOT_AGAIN)) {

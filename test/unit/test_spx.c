@@ -725,6 +725,38 @@ done_elsewhere_is_told_to_who_gave_it(void **state)
 	assert_int_equal(spx_busy(w.x[IO_C]), 0);
 }
 
+/* A stage dies, and is passed by only later: who is behind it is asked before a frame goes there.
+ */
+static void
+who_is_behind_is_asked_too(void **state)
+{
+	struct spx_frame f;
+
+	(void)state;
+	w.proc[SPARE - 1] = w.proc[SINK - 1];
+	w.proc[SPARE - 1].id = SPARE;
+	w.proc[SPARE - 1].rank = 1;
+	w.cluster[2].compute = 2;
+	w.view.nproc = PROCS;
+	w.dead[IO_B] = true;
+	w.chain[0].on_lost = SPX_BYPASS;
+	w.chain[0].ordered = false;
+	show_view_to_all();
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	w.deaf[FILTER] = true; /* it never hears that the frame is done */
+	take_one(FILTER, 0, false, true);
+	take_one(SINK, 0, false, false);
+	w.dead[FILTER] = w.deaf[SINK] = true;
+	show_view_to_all();
+	pass_time(20 * BASE_MS_NS);
+	w.cluster[1].lost = true;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+	assert_false(spx_begin(w.x[SPARE], &f, w.now_ns));
+	assert_int_equal(w.done[SOURCE], 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 
 int
@@ -749,6 +781,7 @@ main(void)
 		TEST(a_want_of_the_dead_is_nobodys),
 		TEST(who_gave_it_is_told_as_well),
 		TEST(done_elsewhere_is_told_to_who_gave_it),
+		TEST(who_is_behind_is_asked_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
