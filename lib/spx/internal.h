@@ -103,7 +103,7 @@ struct spx_origin {
 	struct spx_slot *slot; /* [window_max] */
 	bool used;
 	uint64_t lacks_ns;   /* since when an ordered number is missing; BASE_NEVER_NS */
-	uint64_t heard_view; /* I/O: the last view in which this rank itself put a frame here */
+	uint64_t heard_view; /* I/O: the last view in which the rank put an unmarked frame here */
 };
 
 struct spx_list {

@@ -262,7 +262,9 @@ take_put(struct spx *s, uint32_t from, const struct spx_msg *m, struct spx_origi
 		spx_answer(s, from, SPX_MSG_REFUSED, m, 0);
 		return;
 	}
-	if (o && p->p.kind == SPX_COMPUTE && m->origin == SPX_ROLE(p->p.cluster, p->p.rank))
+	/* With the mark it may be of one that took over, and does not know how far the rank was. */
+	if (o && !(m->bits & SPX_BIT_AGAIN) && p->p.kind == SPX_COMPUTE &&
+	    m->origin == SPX_ROLE(p->p.cluster, p->p.rank))
 		o->heard_view = s->view.number;
 	if ((t && !spx_is_io_state(t->state)) || (o && m->number < o->floor)) {
 		spx_answer(s, from, SPX_MSG_COMMIT, m, 0);
