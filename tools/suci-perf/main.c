@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,7 +394,8 @@ parse_suci_perf(struct options *o, int argc, char **argv)
 static void
 on_suci_perf_signal(int sig)
 {
-	(void)sig; /* ends the read that a server sleeps in */
+	(void)sig;
+	perf_told_to_end = 1; /* and the read that a server sleeps in ends */
 }
 
 int

@@ -16,6 +16,7 @@
 
 #include "base/hist.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -86,6 +87,8 @@ void free_buffer(struct run *r);
 /* datagram_read() into r->buf, as long as those it can come from are there; says what is
  * wrong. */
 int64_t read_any(struct run *r);
+/* A server has got a signal. */
+extern volatile sig_atomic_t perf_told_to_end;
 int send_control(struct run *r, uint32_t to, const struct control *c);
 bool get_control(const void *buf, int64_t len, struct control *c);
 uint64_t cpu_ns(void);

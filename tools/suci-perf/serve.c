@@ -131,6 +131,9 @@ somebody_gone(struct run *r)
 	return false;
 }
 
+/* A signal that comes while nobody sleeps interrupts nothing. */
+volatile sig_atomic_t perf_told_to_end;
+
 int64_t
 read_any(struct run *r)
 {
@@ -139,6 +142,8 @@ read_any(struct run *r)
 		n = datagram_read_within(r->s, 1, 0, r->buf, r->buf_len);
 		if (n < 0 && errno == EAGAIN && somebody_gone(r))
 			return -1;
+		if (n < 0 && errno == EAGAIN && perf_told_to_end)
+			errno = EINTR;
 	} while (n < 0 && errno == EAGAIN);
 	if (n < 0 && errno != EINTR)
 		complain(r, "read");
@@ -326,7 +331,7 @@ serve(struct run *r)
 {
 	bool server = r->o->role == ROLE_SERVER;
 	struct control c;
-	for (;;) {
+	while (!perf_told_to_end) {
 		if (!need_buffer(r, CONTROL_BYTES))
 			return -1;
 		int64_t n = read_any(r);
@@ -341,4 +346,5 @@ serve(struct run *r)
 		if (c.op == OP_ROUND && round_of(r, &c, from) && !server)
 			return -1;
 	}
+	return 0;
 }
