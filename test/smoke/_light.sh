@@ -103,9 +103,27 @@ flows() { testbed_exec ocs ovs-ofctl -O OpenFlow13 dump-flows "tcp:$TB_OCS_AT:66
 dark() { ! flows | grep -q in_port=; }
 gone() { ! testbed_alive "$1"; }
 
+# light_ends PREFIX: the job is to end, and so is everything; PREFIX is that of what is said.
+light_ends() {
+	local fe s left
+	touch "$TB_DIR/enough"
+	for s in a b; do
+		testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "${1}side $s hangs"
+		wait "$(cat "$TB_DIR/pid-job-$s")" || fail "${1}side $s ended with status $?"
+	done
+	grep -q '^ok' "$TB_LOG/job-a.log" || fail "${1}the job does not say ok"
+	testbed_wait 10 "circuits to be given back" none || fail "${1}circuits are left"
+	testbed_wait 5 "the switch to be dark" dark || fail "${1}circuits are left on the switch: $(flows)"
+	pass "${1}the job was right all the time, and no circuit is left"
+	for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "${1}$fe does not stop clean"; done
+	testbed_down
+	left=$(testbed_leftovers)
+	[ -z "$left" ] || fail "${1}left: $left"
+}
+
 # light_scenario WHOM: the job, and who is killed during it.
 light_scenario() {
-	local what fe s left
+	local what fe
 	testbed_up && testbed_light || fail "$LIGHT_PROTOCOL: testbed: not built"
 	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "$LIGHT_PROTOCOL: wanem: does not start"
 	testbed_server "$B" || fail "$LIGHT_PROTOCOL: impi-server: does not start"
@@ -126,19 +144,7 @@ light_scenario() {
 		pass "$LIGHT_PROTOCOL: the $what killed$([ "$what" = relay ] || echo " in mid-batch") and back: $(circuits sessions) sessions, light again"
 	done
 
-	touch "$TB_DIR/enough"
-	for s in a b; do
-		testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "$LIGHT_PROTOCOL: side $s hangs"
-		wait "$(cat "$TB_DIR/pid-job-$s")" || fail "$LIGHT_PROTOCOL: side $s ended with status $?"
-	done
-	grep -q '^ok' "$TB_LOG/job-a.log" || fail "$LIGHT_PROTOCOL: the job does not say ok"
-	testbed_wait 10 "circuits to be given back" none || fail "$LIGHT_PROTOCOL: circuits are left"
-	testbed_wait 5 "the switch to be dark" dark || fail "$LIGHT_PROTOCOL: circuits are left on the switch: $(flows)"
-	pass "$LIGHT_PROTOCOL: the job was right all the time, and no circuit is left"
-	for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$LIGHT_PROTOCOL: $fe does not stop clean"; done
-	testbed_down
-	left=$(testbed_leftovers)
-	[ -z "$left" ] || fail "$LIGHT_PROTOCOL: left: $left"
+	light_ends "$LIGHT_PROTOCOL: "
 }
 
 CLUSTERS='a b' NODES=1 RELAYS=2 LIGHT_PORTS=1 LIGHT_RATE=1gbit LIGHT_EXTRA_MS=5 LIGHT_MODE=pipelined

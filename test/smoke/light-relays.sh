@@ -47,16 +47,4 @@ light_at bfe1 afe1
 running
 pass "bfe1 killed: light at the other relay of its cluster, and at bfe1 when it is back"
 
-touch "$TB_DIR/enough"
-for s in a b; do
-	testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "side $s hangs"
-	wait "$(cat "$TB_DIR/pid-job-$s")" || fail "side $s ended with status $?"
-done
-grep -q '^ok' "$TB_LOG/job-a.log" || fail "the job does not say ok"
-testbed_wait 10 "circuits to be given back" none || fail "circuits are left"
-testbed_wait 5 "the switch to be dark" dark || fail "circuits are left on the switch: $(flows)"
-pass "the job was right all the time, and no circuit is left"
-for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
-testbed_down
-left=$(testbed_leftovers)
-[ -z "$left" ] || fail "left: $left"
+light_ends ''

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "metrics.h"
 
+#include "../ctl/label.h"
+
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,26 +14,6 @@ static void
 print_family(const char *family, const char *type, const char *help)
 {
 	printf("# HELP mpispd_%s %s\n# TYPE mpispd_%s %s\n", family, help, family, type);
-}
-
-/* name="value" behind a comma; text[n] is cut where it does not fit. */
-static void
-append_metric_label(char labels[LABELS_MAX], const char *name, const char *value)
-{
-	size_t n = strlen(labels);
-	int w = snprintf(labels + n, LABELS_MAX - n, "%s%s=\"", n ? "," : "", name);
-
-	if (w < 0 || n + (size_t)w + 4 >= LABELS_MAX) {
-		labels[n] = '\0';
-		return;
-	}
-	for (n += (size_t)w; value && *value && n + 4 < LABELS_MAX; value++) {
-		if (*value == '\\' || *value == '"' || *value == '\n')
-			labels[n++] = '\\';
-		labels[n++] = *value == '\n' ? 'n' : *value;
-	}
-	labels[n++] = '"';
-	labels[n] = '\0';
 }
 
 static void
@@ -96,13 +78,14 @@ metrics_print(json_t *status, json_t *counters)
 	static const char *const info[] = {"cluster", "state", "master"};
 	char labels[LABELS_MAX] = "", more[LABELS_MAX];
 
-	append_metric_label(labels, "universe",
-			    json_string_value(json_object_get(status, "universe")));
-	append_metric_label(labels, "unit", json_string_value(json_object_get(status, "unit")));
+	ctl_add_label(labels, LABELS_MAX, "universe",
+		      json_string_value(json_object_get(status, "universe")));
+	ctl_add_label(labels, LABELS_MAX, "unit",
+		      json_string_value(json_object_get(status, "unit")));
 	memcpy(more, labels, sizeof more);
 	for (unsigned i = 0; i < sizeof info / sizeof *info; i++)
-		append_metric_label(more, info[i],
-				    json_string_value(json_object_get(status, info[i])));
+		ctl_add_label(more, LABELS_MAX, info[i],
+			      json_string_value(json_object_get(status, info[i])));
 	print_gauge("info", "which cluster, what it does, who is master", more, 1);
 	if (json_object_get(status, "view")) {
 		print_gauge("view", "number of the view in force", labels,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "metrics.h"
 
+#include "../ctl/label.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,26 +98,10 @@ help_of(const char *family)
 /* ---- samples -----------------------------------------------------------------------------------
  */
 
-/* k="v" behind what is there; a value that does not fit is cut. */
 static void
-add_label(char *labels, const char *k, const char *v)
+add_label(char labels[LABEL_MAX_LEN], const char *k, const char *v)
 {
-	size_t n = strlen(labels);
-	int w = snprintf(labels + n, LABEL_MAX_LEN - n, "%s%s=\"", n ? "," : "", k);
-	if (w < 0 || n + (size_t)w + 4 >= LABEL_MAX_LEN) {
-		labels[n] = '\0';
-		return;
-	}
-	n += (size_t)w;
-	for (; *v && n + 4 < LABEL_MAX_LEN; v++) {
-		if (*v == '\\' || *v == '"' || *v == '\n')
-			labels[n++] = '\\';
-		labels[n++] = *v;
-		if (*v == '\n')
-			labels[n - 1] = 'n';
-	}
-	labels[n++] = '"';
-	labels[n] = '\0';
+	ctl_add_label(labels, LABEL_MAX_LEN, k, v);
 }
 
 static void

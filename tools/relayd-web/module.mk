@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What relays say, over HTTP.
 WEB_DIR := tools/relayd-web
-$(call prog,relayd-web,$(wildcard $(WEB_DIR)/*.c) tools/ctl/client.c $(B)/gen/web/page.c,base,jansson libmicrohttpd libbsd)
+$(call prog,relayd-web,$(wildcard $(WEB_DIR)/*.c) tools/ctl/client.c tools/ctl/label.c $(B)/gen/web/page.c,base,jansson libmicrohttpd libbsd)
 $(B)/gen/web/page.c: $(WEB_DIR)/page.py $(wildcard $(WEB_DIR)/page/*)
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
