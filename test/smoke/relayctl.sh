@@ -50,8 +50,28 @@ verdict "socket is root's alone" "$([ "$(stat -c '%a %U' "$SOCK")" = '600 root' 
 verdict "without a job" "$(json jobs 'v == []' jobs)$(json paths 'v == []' paths)$(status_is 0 ctl jobs)$(json advise \
 	'v["trunks"] == 0 and v["reasons"]' advise -d 0.2)$(json lanes 'v["lanes"] == []' lanes -d 0.2)"
 
+# A client that says nothing; then a job of two clusters, one of which comes first.
+starts() { # EXPRESSION: until it holds, 30 s at most
+	for _ in {1..150}; do
+		WHY=$(json starts "$1" starts)
+		[ -z "$WHY" ] && return
+		sleep 0.2
+	done
+}
+verdict "nothing starts" "$(json starts 'v == []' starts)$(ctl starts | grep -qx 'no jobs that start' || echo 'no text ')"
+testbed_spawn a0 silent bash -c "exec 3<>/dev/tcp/$(testbed_addr afe0)/7811; exec sleep 30"
+starts 'len(v) == 1 and "client" not in v[0] and "job" not in v[0] and
+	v[0]["waits_for"].endswith(" authentication and rank")'
+verdict "a client that is silent" "$WHY"
+testbed_stop silent
+starts 'v == []'
 testbed_server "$B" || give_up impi-server "does not start"
-testbed_job "$B" mpi "$B/examples/pingpong" --budget-ms 400000
+testbed_job_part "$B" a mpi "$B/examples/pingpong" --budget-ms 400000
+starts 'len(v) == 1 and v[0]["client"] == 0 and v[0]["port"] == 7811 and v[0]["age_ms"] >= 0 and
+	v[0]["waits_for"] == "the other clients to join at the server"'
+verdict "a job that starts" "$WHY$(json jobs 'v == []' jobs)$(status_is 0 ctl starts)$(
+	grep -q 'the other clients to join at the server' "$TB_DIR/out" || echo 'not in the table ')"
+testbed_job_part "$B" b mpi "$B/examples/pingpong" --budget-ms 400000
 testbed_wait 30 "the job to run" grep -q 'every byte checked' "$TB_LOG/mpi-a.log" || give_up job "does not start"
 
 verdict "status" "$(json status 'v["jobs"] == 1 and v["consistent"] is True and v["phase"] == "run" and

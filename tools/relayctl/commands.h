@@ -28,6 +28,7 @@ int cmd_status(struct ctl *c, const struct options *o);
 int cmd_ports(struct ctl *c, const struct options *o);
 int cmd_reset(struct ctl *c, const struct options *o);
 int cmd_jobs(struct ctl *c, const struct options *o);
+int cmd_starts(struct ctl *c, const struct options *o);
 int cmd_paths(struct ctl *c, const struct options *o);
 int cmd_doors(struct ctl *c, const struct options *o);
 int cmd_gateway(struct ctl *c, const struct options *o);

@@ -16,7 +16,7 @@ _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
 	local table='-w --wide --bytes --json'
-	local commands='status jobs paths doors ports reset drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
+	local commands='status jobs starts paths doors ports reset drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}

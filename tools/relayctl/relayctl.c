@@ -27,6 +27,7 @@ static const struct command {
 	 "who the relay is, load, buffers, custody, workers; --check: do the books balance, too",
 	 cmd_status, "Cyb", 0, 0},
 	{"jobs", "", "jobs now running", cmd_jobs, "yb", 0, 0},
+	{"starts", "", "jobs that do not run yet, and what each waits for", cmd_starts, "yb", 0, 0},
 	{"paths", "[--kind process|trunk|gateway|light|door]",
 	 "paths to local processes, remote relays, gateways", cmd_paths, "kyb", 0, 0},
 	{"doors", "", "doors that each worker carries, of here and of other clusters", cmd_doors,

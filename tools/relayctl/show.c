@@ -141,6 +141,22 @@ cmd_jobs(struct ctl *c, const struct options *o)
 	return show_rows(ask_rows(c, "jobs", NULL), o, "jobs", columns);
 }
 
+int
+cmd_starts(struct ctl *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{"job", .goes = 3},
+		{"port", .goes = 2},
+		{"client", .goes = 0},
+		{"clients", .goes = 1},
+		{"from", .goes = 4},
+		{"age_ms", "age s", .goes = 0, .scale = 1e-3},
+		{"waits_for", "waits for", .goes = 0, .prose = true},
+		{.key = NULL},
+	};
+	return show_rows(ask_rows(c, "starts", NULL), o, "jobs that start", columns);
+}
+
 /* Lost in percent of what was sent. */
 static void
 add_losses(json_t *rows)

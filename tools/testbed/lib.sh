@@ -272,18 +272,23 @@ _tb_auth() {
 	echo "IMPI_AUTH_KEY=$(<"$key")"
 }
 
-# testbed_job B NAME PROGRAM...: one MPI job over all clusters, NODES x PPN ranks in
-# each, as spawned NAME-a, NAME-b, ...
+# testbed_job_part B CLUSTER NAME PROGRAM...: a cluster's part of such a job, NODES x PPN ranks,
+# as spawned NAME-CLUSTER.
+testbed_job_part() {
+	local b=$1 c=$2 name=$3 env
+	shift 3
+	mapfile -t env < <(testbed_mpi_env "$c")
+	testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
+		-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
+		-np $((NODES * PPN)) "$@"
+}
+
+# testbed_job B NAME PROGRAM...: one MPI job over all clusters.
 testbed_job() {
-	local b=$1 name=$2 c env last_first=''
+	local b=$1 name=$2 c last_first=''
 	shift 2
 	for c in $CLUSTERS; do last_first="$c $last_first"; done
-	for c in $last_first; do
-		mapfile -t env < <(testbed_mpi_env "$c")
-		testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
-			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
-			-np $((NODES * PPN)) "$@"
-	done
+	for c in $last_first; do testbed_job_part "$b" "$c" "$name" "$@"; done
 }
 
 # testbed_server B: impi-server for all clusters, one job after another.

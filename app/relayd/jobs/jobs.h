@@ -89,6 +89,24 @@ void rd_jobs_tick(struct rd_jobs *j, bool dials);
 /* RD_EVENT_JOB_ENDED, _FAILED, _FINISHED, _JOB_STATE. */
 void rd_jobs_event(struct rd_jobs *j, const struct rd_event *e);
 
+/* ---- those that start ------------------------------------------------------------- */
+
+/* A client has called this relay, and its job does not run yet. */
+struct rd_start {
+	uint32_t job;	  /* its number here, as the log has it; RD_START_NO_JOB: it has none */
+	uint32_t port;	  /* of ours, that the client came to */
+	int32_t rank;	  /* of the client; -1: it has not said it */
+	uint32_t clients; /* of the job; 0: not known yet */
+	const char *from; /* where the client is, ADDRESS:PORT */
+	uint64_t age_ns;
+	const char *waits; /* for what, a noun for people */
+};
+#define RD_START_NO_JOB UINT32_MAX
+
+/* Row by row, from the one that came last to the first.  Its texts are valid in the call only. */
+void rd_jobs_starts(const struct rd_jobs *j, void (*row)(void *user, const struct rd_start *s),
+		    void *user);
+
 /* ---- the end ---------------------------------------------------------------------- */
 
 uint32_t rd_jobs_running(const struct rd_jobs *j);

@@ -302,6 +302,43 @@ rd_session_pump(struct rd_session *s)
 	reap(s);
 }
 
+/* ---- what it waits for ------------------------------------------------------------ */
+
+/* The connection to the server is this file's: the machine knows that it is not there yet. */
+static const char *
+waits_for(const struct rd_session *s, char text[RELAY_WHY_MAX])
+{
+	char at[SERVER_TEXT];
+	if (!s->dialing && !greeting(s))
+		return relay_startup_waiting(s->s);
+	snprintf(text, RELAY_WHY_MAX,
+		 s->dialing ? "an answer of the server %s" : "the server %s to show a key of ours",
+		 server_text(s, at));
+	return text;
+}
+
+void
+rd_jobs_starts(const struct rd_jobs *j, void (*row)(void *user, const struct rd_start *start),
+	       void *user)
+{
+	const struct rd_session *s;
+	LIST_FOREACH(s, &j->sessions, link)
+	{
+		char text[RELAY_WHY_MAX];
+		if (s->running || s->ended)
+			continue;
+		row(user, &(struct rd_start){
+				  .job = s->admitted ? s->id : RD_START_NO_JOB,
+				  .port = listen_port(s),
+				  .rank = relay_startup_rank(s->s),
+				  .clients = relay_startup_nclients(s->s),
+				  .from = s->client,
+				  .age_ns = j->loop->now_ns - s->begun_ns,
+				  .waits = waits_for(s, text),
+			  });
+	}
+}
+
 /* ---- from the rest of control --------------------------------------------------- */
 
 void

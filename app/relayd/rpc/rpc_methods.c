@@ -213,6 +213,12 @@ answer_jobs(const struct rd_rpc_env *env, const struct rd_rpc_call *call,
 	return rd_rpc_jobs(s, call->number[0], rows_max(call));
 }
 
+static void
+answer_starts(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+{
+	rd_rpc_result(&c->conn, rd_rpc_starts(&c->server->env, call->number[0], rows_max(call)));
+}
+
 static json_t *
 paths(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
@@ -277,6 +283,10 @@ static const struct rd_rpc_method methods[] = {
 	 ANSWERS(status),
 	 .help = "who the relay is, load, buffers, custody, legs, workers"},
 	{.name = "jobs", PARAMS(rows_params), ANSWERS(answer_jobs), .help = "jobs now running"},
+	{.name = "starts",
+	 PARAMS(rows_params),
+	 CALLS(answer_starts),
+	 .help = "jobs that do not run yet, and what each waits for"},
 	{.name = "paths",
 	 PARAMS(path_params),
 	 ANSWERS(paths),

@@ -129,6 +129,7 @@ json_t *rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 json_t *rd_rpc_gateway(const struct rd_snapshot *s);
 json_t *rd_rpc_drops(const struct rd_snapshot *s, bool all);
 json_t *rd_rpc_jobs(const struct rd_snapshot *s, uint32_t first, uint32_t max);
+json_t *rd_rpc_starts(const struct rd_rpc_env *env, uint32_t first, uint32_t max);
 json_t *rd_rpc_doors(const struct rd_snapshot *s, uint32_t first, uint32_t max);
 /* kind: enum relay_path_kind, RELAY_PATH_NONE: all. */
 json_t *rd_rpc_paths(const struct rd_snapshot *s, uint32_t first, uint32_t max, uint32_t kind);

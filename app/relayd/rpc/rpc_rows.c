@@ -3,6 +3,7 @@
 #include "rows.h"
 #include "rpc_private.h"
 
+#include "base/clock.h"
 #include "base/version.h"
 
 static void
@@ -111,15 +112,21 @@ rd_rpc_drops(const struct rd_snapshot *s, bool all)
 
 /* {time_us, count, [next,] NAME: [rows of first..]} */
 static json_t *
-page(const struct rd_snapshot *s, const char *name, uint32_t count, uint32_t next, json_t *rows)
+page_at(uint64_t now_ns, const char *name, uint32_t count, uint32_t next, json_t *rows)
 {
 	json_t *o = json_object();
-	put_u64(o, "time_us", s->sum.now_ns / 1000);
+	put_u64(o, "time_us", now_ns / 1000);
 	put_u64(o, "count", count);
 	if (next < count)
 		put_u64(o, "next", next);
 	json_object_set_new(o, name, rows);
 	return o;
+}
+
+static json_t *
+page(const struct rd_snapshot *s, const char *name, uint32_t count, uint32_t next, json_t *rows)
+{
+	return page_at(s->sum.now_ns, name, count, next, rows);
 }
 
 json_t *
@@ -165,4 +172,41 @@ rd_rpc_channels(const struct rd_snapshot *s, uint32_t first, uint32_t max)
 	for (; i < n && i - first < max; i++)
 		json_array_append_new(rows, row_of(rd_fields_channel, s, i));
 	return page(s, "channels", n, i, rows);
+}
+
+/* ---- jobs that start: control's own, without a snapshot ---------------------------------- */
+
+struct start_rows {
+	json_t *rows;
+	uint32_t n, first, max;
+};
+
+static void
+add_start_row(void *user, const struct rd_start *s)
+{
+	struct start_rows *r = user;
+	uint32_t i = r->n++;
+	if (i < r->first || i - r->first >= r->max)
+		return;
+	json_t *o = json_object();
+	if (s->job != RD_START_NO_JOB)
+		put_u64(o, "job", s->job);
+	put_u64(o, "port", s->port);
+	put_text(o, "from", s->from);
+	if (s->rank >= 0)
+		put_u64(o, "client", (uint64_t)s->rank);
+	if (s->clients)
+		put_u64(o, "clients", s->clients);
+	put_u64(o, "age_ms", s->age_ns / BASE_MS_NS);
+	put_text(o, "waits_for", s->waits);
+	json_array_append_new(r->rows, o);
+}
+
+json_t *
+rd_rpc_starts(const struct rd_rpc_env *env, uint32_t first, uint32_t max)
+{
+	struct start_rows r = {.rows = json_array(), .first = first, .max = max};
+	rd_jobs_starts(env->jobs, add_start_row, &r);
+	return page_at(env->loop->now_ns, "starts", r.n, first + (uint32_t)json_array_size(r.rows),
+		       r.rows);
 }

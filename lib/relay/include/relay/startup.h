@@ -172,7 +172,7 @@ uint64_t relay_startup_gone_ns(const struct relay_startup *s);
 const struct relay_job *relay_startup_job(const struct relay_startup *s);
 bool relay_startup_ok(const struct relay_startup *s);
 const char *relay_startup_why(const struct relay_startup *s);
-/* What it is waiting for, for people ("IMPI_C_NPROCS of the other clients"). */
+/* What it is waiting for, for people: a noun ("IMPI_C_NPROCS of the other clients"). */
 const char *relay_startup_waiting(const struct relay_startup *s);
 /* The client's rank, once known, else -1; number of clients, else 0. */
 int32_t relay_startup_rank(const struct relay_startup *s);
