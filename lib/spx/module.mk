@@ -5,6 +5,7 @@ $(call lib,spx,lib/spx,base)
 $(call lib,spxagreed,lib/spx/agreed,spx sp base)
 
 $(call unit,test_spx,test/unit/test_spx.c,spx base)
+$(call unit,test_spx_deaths,test/unit/test_spx_deaths.c,spx base)
 $(call unit,test_spx_view,test/unit/test_spx_view.c,spx base)
 $(call unit,test_spx_agreed,test/unit/test_spx_agreed.c,spxagreed spx sp quorum base)
 $(call unit,test_spx_feed,test/unit/test_spx_feed.c,spx base)
