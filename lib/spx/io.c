@@ -192,6 +192,8 @@ begin_asking(struct spx *s, struct spx_slot *t)
 		make_slot_ready(s, t);
 }
 
+/* Who lives loses no frame, so what it says of itself holds as long as the view, also if it is late
+ * or was not asked for.  What is of another view, or of the dead, does not come here. */
 static void
 take_known(struct spx *s, uint32_t from, const struct spx_msg *m, struct spx_slot *t)
 {

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 source --chain 0: I/O 2, 3--> 4 filter --chain 1: I/O 5--> 6 sink; 7 a spare of the source */
-enum { PROCS = 7, SOURCE = 1, IO_A, IO_B, FILTER, IO_C, SINK, SPARE, LINE = 4096 };
+/* 1 source --chain 0: I/O 2, 3--> 4 filter --chain 1: I/O 5--> 6 sink; 7, 8 spares of the source */
+enum { PROCS = 8, SOURCE = 1, IO_A, IO_B, FILTER, IO_C, SINK, SPARE, SPARE2, LINE = 4096 };
 
 #define STALL_NS (100 * BASE_MS_NS)
 #define ORIGIN	 SPX_ROLE(0, 0)
@@ -188,7 +188,7 @@ static inline void
 make_pipeline(uint32_t room)
 {
 	static const char *const names[] = {"source", "filter", "sink"};
-	static const uint16_t cluster_of[] = {0, 0, 0, 1, 1, 2, 0};
+	static const uint16_t cluster_of[] = {0, 0, 0, 1, 1, 2, 0, 0};
 
 	memset(&w, 0, sizeof w);
 	w.now_ns = BASE_S_NS;
@@ -216,7 +216,7 @@ make_pipeline(uint32_t room)
 						.state = SPX_CHAIN_ACTIVE,
 						.window = 4,
 						.ordered = true};
-	w.view = (struct spx_view){.nproc = PROCS - 1,
+	w.view = (struct spx_view){.nproc = SINK,
 				   .ncluster = 3,
 				   .nchain = 2,
 				   .proc = w.proc,

@@ -2,17 +2,17 @@
 /* Processes of lib/spx in memory: what is left of frames when processes and stages die. */
 #include "spx_kit.h"
 
-/* What the spare makes; again: somebody may have made it before. */
+/* What a spare makes; again: somebody may have made it before. */
 static void
-pass_one_of_spare(uint64_t expected, bool again)
+pass_one_of(uint32_t spare, uint64_t expected, bool again)
 {
 	uint64_t number;
 	bool is;
 
-	assert_true(spx_next(w.x[SPARE], &number, &is));
+	assert_true(spx_next(w.x[spare], &number, &is));
 	assert_int_equal(number, expected);
 	assert_int_equal(is, again);
-	assert_true(spx_put(w.x[SPARE], ORIGIN, number, &number, sizeof number, w.now_ns));
+	assert_true(spx_put(w.x[spare], ORIGIN, number, &number, sizeof number, w.now_ns));
 	pass_time(20 * BASE_MS_NS);
 	take_one(FILTER, number, again, true);
 	take_one(SINK, number, again, false);
@@ -36,11 +36,11 @@ take_source_over(bool heard)
 	}
 	w.dead[IO_A] = w.dead[SOURCE] = true;
 	w.proc[SPARE - 1].takeovers = 1;
-	w.view.nproc = PROCS;
+	w.view.nproc = SPARE;
 	show_view_to_all();
 	pass_time(50 * BASE_MS_NS);
 	for (uint64_t n = first; n < first + 6; n++)
-		pass_one_of_spare(n, !heard || n < first + 4);
+		pass_one_of(SPARE, n, !heard || n < first + 4);
 }
 
 static void
@@ -55,6 +55,21 @@ all_is_told_again_if_nobody_may_know(void **state)
 {
 	(void)state;
 	take_source_over(false);
+}
+
+/* An I/O process heard of the one that took over first, which does not know all itself. */
+static void
+who_does_not_know_teaches_nobody(void **state)
+{
+	(void)state;
+	take_source_over(false); /* up to number 7 */
+	w.dead[SPARE] = true;
+	w.proc[SPARE2 - 1].takeovers = 2;
+	w.view.nproc = SPARE2;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+	for (uint64_t n = 8; n < 8 + 6; n++)
+		pass_one_of(SPARE2, n, true);
 }
 
 /* The I/O process that has it dies while the filter is in it: the filter keeps it. */
@@ -81,6 +96,45 @@ dead_io_process(void **state)
 	assert_int_equal(spx_counters(w.x[FILTER])->begun, 1);
 }
 
+/* KNOWS of number 0, of the filter, which died since: who asks anew has to hear of the others. */
+static void
+what_the_dead_knew_is_not_believed(void **state)
+{
+	uint8_t knows[SPX_HEAD] = {0xf5, 12};
+	struct spx_frame f;
+
+	(void)state;
+	be32_store(knows + 32, ORIGIN);
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[FILTER], &f, w.now_ns));
+	uint32_t asker = f.from == IO_A ? IO_B : IO_A;
+	w.dead[f.from] = true;
+	show_view_to_all();
+	pass_time(20 * BASE_MS_NS);
+	assert_int_equal(spx_counters(w.x[asker])->adopted, 1);
+	w.dead[FILTER] = true;
+	w.proc[SPARE - 1] = w.proc[FILTER - 1];
+	w.proc[SPARE - 1].id = SPARE;
+	w.view.nproc = SPARE;
+	w.deaf[SPARE] = true;
+	for (uint64_t late = 0; late < 2; late++) { /* sent before the view, and in it */
+		be64_store(knows + 8, w.view.number);
+		if (!late)
+			show_view_to_all();
+		pass_time(20 * BASE_MS_NS);
+		assert_true(spx_on_message(w.x[asker], FILTER, knows, sizeof knows, w.now_ns));
+	}
+	assert_int_equal(spx_counters(w.x[asker])->epoch, 1);
+	assert_int_equal(spx_counters(w.x[asker])->stranger, 1);
+	assert_int_equal(spx_counters(w.x[asker])->adopted, 1);
+	w.deaf[SPARE] = false;
+	pass_time(50 * BASE_MS_NS);
+	take_one(SPARE, 0, true, true);
+	take_one(SINK, 0, true, false);
+	assert_int_equal(w.done[SOURCE], 1);
+}
+
 /* Two filters; who has frame 0 dies in it, and the other one gets it. */
 static void
 a_frame_of_the_dead_is_given_up(void **state)
@@ -101,7 +155,7 @@ a_frame_of_the_dead_is_given_up(void **state)
 	w.proc[SPARE - 1] = w.proc[FILTER - 1];
 	w.proc[SPARE - 1].id = SPARE;
 	w.proc[SPARE - 1].takeovers = 1;
-	w.view.nproc = PROCS;
+	w.view.nproc = SPARE;
 	show_view_to_all();
 	pass_time(50 * BASE_MS_NS);
 	assert_false(spx_begin(w.x[SPARE], &f, w.now_ns));
@@ -134,7 +188,7 @@ a_want_of_the_dead_is_nobodys(void **state)
 	w.dead[SINK] = true;
 	w.proc[SPARE - 1] = w.proc[SINK - 1];
 	w.proc[SPARE - 1].id = SPARE;
-	w.view.nproc = PROCS;
+	w.view.nproc = SPARE;
 	show_view_to_all();
 	pass_time(20 * BASE_MS_NS);
 	assert_true(spx_begin(w.x[SPARE], &f, w.now_ns)); /* by its first want */
@@ -165,7 +219,7 @@ who_gave_it_is_told_as_well(void **state)
 	assert_true(spx_begin(w.x[SINK], &f, w.now_ns));
 	w.proc[SPARE - 1] = w.proc[IO_A - 1];
 	w.proc[SPARE - 1].id = SPARE;
-	w.view.nproc = PROCS;
+	w.view.nproc = SPARE;
 	w.dead[IO_A] = w.cluster[1].lost = true;
 	show_view_to_all();
 	pass_time(50 * BASE_MS_NS);
@@ -176,6 +230,27 @@ who_gave_it_is_told_as_well(void **state)
 	for (uint32_t i = 1; i <= PROCS; i++)
 		if (!w.dead[i] && spx_busy(w.x[i]))
 			fail_msg("process %u still has the frame", i);
+}
+
+/* A frame comes from a second I/O process, while the first one lives: both wait for its end. */
+static void
+who_gives_what_is_there_is_told(void **state)
+{
+	uint8_t give[SPX_HEAD + 8] = {0xf5, 6}; /* GIVE: number 0 */
+
+	(void)state;
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	take_one(FILTER, 0, false, true);
+	uint32_t giver = spx_busy(w.x[IO_A]) ? IO_A : IO_B;
+	assert_int_equal(spx_busy(w.x[giver]), 1);
+	be64_store(give + 8, w.view.number);
+	be32_store(give + 32, ORIGIN);
+	be32_store(give + 44, sizeof give - SPX_HEAD);
+	assert_true(spx_on_message(w.x[SINK], giver, give, sizeof give, w.now_ns));
+	w.deaf[FILTER] = true; /* nothing comes this way */
+	take_one(SINK, 0, false, false);
+	assert_int_equal(w.done[SOURCE], 1);
 }
 
 /* What waits for its turn, and is done elsewhere, is done for who gave it. */
@@ -218,7 +293,7 @@ who_is_behind_is_asked_too(void **state)
 	w.proc[SPARE - 1].id = SPARE;
 	w.proc[SPARE - 1].rank = 1;
 	w.cluster[2].compute = 2;
-	w.view.nproc = PROCS;
+	w.view.nproc = SPARE;
 	w.dead[IO_B] = true;
 	w.chain[0].on_lost = SPX_BYPASS;
 	w.chain[0].ordered = false;
@@ -244,10 +319,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_is_told_again),
 		TEST(all_is_told_again_if_nobody_may_know),
+		TEST(who_does_not_know_teaches_nobody),
 		TEST(dead_io_process),
+		TEST(what_the_dead_knew_is_not_believed),
 		TEST(a_frame_of_the_dead_is_given_up),
 		TEST(a_want_of_the_dead_is_nobodys),
 		TEST(who_gave_it_is_told_as_well),
+		TEST(who_gives_what_is_there_is_told),
 		TEST(done_elsewhere_is_told_to_who_gave_it),
 		TEST(who_is_behind_is_asked_too),
 	};
