@@ -93,7 +93,9 @@ stages_are_one_group(void **state)
 	spd_conf_free(c);
 }
 
-#define FIRST "\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM ",\"compute\":1,\"out\":1},"
+#define FIRST                                                            \
+	"\"clusters\":{\"a\":{\"units\":[\"n0\",\"n8\",\"n9\"]," PROGRAM \
+	",\"compute\":1,\"out\":1},"
 #define LATER "\"b\":{\"units\":[\"n1\",\"n2\"],\"start\":\"later\",\"in\":1,\"compute\":"
 
 /* Where nodes of a cluster that starts later are, and what runs there, is not for others. */
@@ -278,6 +280,18 @@ stages_that_cannot_work(void **state)
 		 ",\"compute\":2,\"in\":1}}}",
 		 "clusters: 6 processes of all stages in the beginning, but universe.slots_max is "
 		 "4"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"compute\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+		 "chains[0]: cluster a has no ranks (\"compute\"): nobody would make frames"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
+		 ",\"in\":1}},\"chains\":[{\"from\":\"a\",\"to\":\"b\"}]}",
+		 "chains[0]: cluster b has no ranks (\"compute\"): nobody would take frames"},
+		{"{" UNIVERSE ",\"units\":{\"n1\":\"*\",\"n2\":\"*\"},\"clusters\":{" LATER
+		 "2},\"c\":{\"units\":[\"n3\"]," PROGRAM ",\"compute\":1,\"in\":1}}}",
+		 "clusters.b.units: the first 3 units vote, and 2 of them are at \"*\", n1, n2 "
+		 "among"},
 	};
 
 	(void)state;
@@ -313,6 +327,61 @@ what_may_not_be_meant_is_noted(void **state)
 	spd_conf_free(c);
 }
 
+static void
+what_runs_out_is_noted(void **state)
+{
+	static const char text[] =
+		"{\"universe\":{\"name\":\"u\",\"state\":\"x\",\"slots_max\":6},"
+		"\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM ",\"compute\":2},"
+		"\"b\":{\"units\":[\"m\"]," PROGRAM ",\"compute\":1,\"out\":1},"
+		"\"c\":{\"units\":[\"o\"]," PROGRAM ",\"compute\":2}},"
+		"\"chains\":[{\"from\":\"b\",\"to\":\"c\",\"on_lost\":\"bypass\"}]}";
+	static const char *const says[] = {
+		"psk_file is not set", "universe.state \"x\" is a folder below",
+		"slots_max is 6, and 4 processes begin: after 2 deaths",
+		"chain b -> c has on_lost bypass, but no chain leads on from c"};
+	char why[SPD_WHY];
+	struct spd_conf *c = read_text(text, why);
+
+	(void)state;
+	assert_string_equal(why, "");
+	for (uint32_t n = 0; n < 4; n++) {
+		assert_true(spd_conf_warning(c, n, why));
+		if (!strstr(why, says[n]))
+			fail_msg("%s\n  not: %s", why, says[n]);
+	}
+	spd_conf_free(c);
+}
+
+#define PLACE	 "\"b\":{\"units\":[\"n1\"],\"start\":\"later\",\"in\":1,\"compute\":1}"
+#define NO_STAGE "\"x\":{\"units\":[\"n9\"]," PROGRAM ",\"compute\":1}"
+#define LAST	 "\"c\":{\"units\":[\"n3\",\"n4\",\"n5\"]," PROGRAM ",\"compute\":1,\"in\":1}"
+
+/* A cluster that starts later: one of three voters is its, or none. */
+static void
+voters_that_come_later_are_noted(void **state)
+{
+	static const char *const texts[] = {
+		"{" UNIVERSE ",\"units\":{\"n1\":\"*\"},\"clusters\":{" PLACE "," NO_STAGE "," LAST
+		"}}",
+		"{" UNIVERSE ",\"units\":{\"n1\":\"*\"},\"clusters\":{" NO_STAGE "," LAST "," PLACE
+		"}}",
+	};
+	char why[SPD_WHY];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct spd_conf *c = read_text(texts[i], why);
+		bool noted = false;
+		assert_string_equal(why, "");
+		for (uint32_t n = 0; spd_conf_warning(c, n, why); n++)
+			noted |= strstr(why, "cluster b starts later, and 1 of the 3 voters are "
+					     "its (n1)") != NULL;
+		assert_int_equal(noted, i == 0);
+		spd_conf_free(c);
+	}
+}
+
 int
 main(void)
 {
@@ -324,6 +393,8 @@ main(void)
 		cmocka_unit_test(what_cannot_work_is_told),
 		cmocka_unit_test(stages_that_cannot_work),
 		cmocka_unit_test(what_may_not_be_meant_is_noted),
+		cmocka_unit_test(what_runs_out_is_noted),
+		cmocka_unit_test(voters_that_come_later_are_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,8 +22,9 @@ read_universe(struct reading *r, struct spd_conf *c, const json_t *root)
 	const json_t *u = json_object_get(root, "universe");
 	char *name;
 
-	spd_keys_are(r, u ? u : root, "universe",
-		     "name slots_max psk_file state voters start_timeout_s");
+	if (u)
+		spd_keys_are(r, u, "universe",
+			     "name slots_max psk_file state voters start_timeout_s");
 	name = spd_text_of(r, u, "universe", "name", true);
 	if (name && spd_name_is_good(r, name, "universe.name", sizeof c->name))
 		snprintf(c->name, sizeof c->name, "%s", name);

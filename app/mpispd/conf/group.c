@@ -11,6 +11,14 @@ is_in_group(const struct spd_conf *c, uint32_t cluster, uint32_t k)
 	return k == cluster || (c->cluster[cluster].stage && c->cluster[k].stage);
 }
 
+uint32_t
+spd_voters(const struct spd_conf *c, uint32_t units)
+{
+	uint32_t n = units < c->voters ? units : c->voters;
+
+	return n - (n % 2 == 0); /* of an even number one more death stops all */
+}
+
 static void
 count_members(const struct spd_conf *c, uint32_t cluster, struct spd_group *g)
 {
@@ -29,8 +37,7 @@ count_members(const struct spd_conf *c, uint32_t cluster, struct spd_group *g)
 		for (uint32_t u = 0; u < of->units; u++)
 			g->unit[g->units++] = (uint16_t)(of->first + u);
 	}
-	g->voters = g->units < c->voters ? g->units : c->voters;
-	g->voters -= g->voters % 2 == 0; /* of an even number one more death stops all */
+	g->voters = spd_voters(c, g->units);
 }
 
 /* Slots from..to of a cluster, behind those that are there. */

@@ -152,6 +152,12 @@ check_chained(struct reading *r, const struct spd_conf *c)
 		const struct spd_cluster *from = &c->cluster[h->from], *to = &c->cluster[h->to];
 		char path[64];
 		snprintf(path, sizeof path, "chains[%u]", i);
+		if (from->compute == 0 || to->compute == 0)
+			spd_reading_failed(
+				r, path,
+				"cluster %s has no ranks (\"compute\"): nobody would %s frames",
+				from->compute ? to->name : from->name,
+				from->compute ? "take" : "make");
 		if (from->out + to->in == 0)
 			spd_reading_failed(
 				r, path,
@@ -200,6 +206,55 @@ check_stages(struct reading *r, const struct spd_conf *c)
 				   "all stages start later: nothing would ever begin");
 }
 
+/* Voters are the first units of all stages.  Those of a cluster that starts later are not waited
+ * for; away: units of `k` among them, anywhere: of all clusters, at "*". */
+struct electors {
+	uint32_t all, away, anywhere;
+	char text[96]; /* names of those of `k` */
+};
+
+static struct electors
+count_electors(const struct spd_conf *c, const struct spd_cluster *k)
+{
+	struct electors e = {0};
+	uint32_t units = 0, at = 0;
+
+	for (uint32_t u = 0; u < c->nunits; u++)
+		units += c->cluster[c->unit[u].cluster].stage;
+	e.all = spd_voters(c, units);
+	for (uint32_t u = 0, n = 0; u < c->nunits && n < e.all; u++) {
+		const struct spd_cluster *of = &c->cluster[c->unit[u].cluster];
+		n += of->stage;
+		e.anywhere += of->stage && strcmp(c->unit[u].host, SPD_ANYWHERE) == 0;
+		if (of != k || !k->later)
+			continue;
+		e.away++;
+		if (at < sizeof e.text - 1)
+			at += (uint32_t)snprintf(e.text + at, sizeof e.text - at, "%s%s",
+						 at ? ", " : "", c->unit[u].name);
+	}
+	return e;
+}
+
+static void
+check_electors(struct reading *r, const struct spd_conf *c)
+{
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		const struct spd_cluster *k = &c->cluster[i];
+		struct electors e = count_electors(c, k);
+		char path[SPD_WHY / 4];
+		if (e.away == 0 || e.anywhere * 2 < e.all)
+			continue;
+		snprintf(path, sizeof path, "clusters.%s.units", k->name);
+		spd_reading_failed(r, path,
+				   "the first %u units vote, and %u of them are at "
+				   "\"" SPD_ANYWHERE "\", %s among them: no majority would be "
+				   "there to begin; put %s behind the clusters that start now, or "
+				   "make universe.voters smaller",
+				   e.all, e.anywhere, e.text, k->name);
+	}
+}
+
 /* What a chain names is a stage. */
 static void
 mark_stages(struct spd_conf *c)
@@ -239,6 +294,7 @@ spd_check_rules(struct reading *r, struct spd_conf *c)
 	check_none_left(r, c);
 	check_chained(r, c);
 	check_stages(r, c);
+	check_electors(r, c);
 	if (c->slots_max > SP_SLOTS_MAX)
 		spd_reading_failed(r, "universe.slots_max", "at most %u", SP_SLOTS_MAX);
 }
@@ -265,7 +321,14 @@ warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, 
 	for (uint32_t i = 0; on && i < spd_roles(k); i++)
 		most = ++on[k->unit_of[i]] > most ? on[k->unit_of[i]] : most;
 	free(on);
-	if (k->units == 2 && !k->stage && n-- == 0)
+	struct electors e = count_electors(c, k);
+	if (e.away && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "cluster %s starts later, and %u of the %u voters are its (%s), as the "
+			 "first units vote: until these are up they count as dead; put it behind "
+			 "the clusters that start now",
+			 k->name, e.away, e.all, e.text);
+	else if (k->units == 2 && !k->stage && n-- == 0)
 		snprintf(text, SPD_WHY,
 			 "cluster %s has two units: the death of %s ends it, as one of two is no "
 			 "majority; of two, only the death of the other one is survived",
@@ -293,18 +356,75 @@ warn_cluster(const struct spd_conf *c, const struct spd_cluster *k, uint32_t n, 
 	return true;
 }
 
-bool
-spd_conf_warning(const struct spd_conf *c, uint32_t n, char text[SPD_WHY])
+/* All that agree on one table, and so share its room: all stages, or one cluster. */
+static uint32_t
+count_largest_table(const struct spd_conf *c)
 {
-	if (!c->psk_file && c->nunits > 1 && n-- == 0) {
+	uint32_t stages = 0, most = 0;
+
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		const struct spd_cluster *k = &c->cluster[i];
+		uint32_t n = spd_slots(k);
+		if (k->stage)
+			n = stages += n;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static bool
+warn_universe(const struct spd_conf *c, uint32_t n, char *text)
+{
+	uint32_t begin = count_largest_table(c);
+
+	if (!c->psk_file && c->nunits > 1 && n-- == 0)
 		snprintf(text, SPD_WHY,
 			 "universe.psk_file is not set: whoever reaches the daemons' ports can "
 			 "command them");
-		return true;
-	}
+	else if (c->state[0] != '/' && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "universe.state \"%s\" is a folder below the one where a daemon is "
+			 "started: started elsewhere a voter finds no journal, and forgets what it "
+			 "promised; name it from / on",
+			 c->state);
+	else if (c->slots_max - begin < begin && n-- == 0)
+		snprintf(text, SPD_WHY,
+			 "universe.slots_max is %u, and %u processes begin: after %u deaths none "
+			 "is started any more; make it larger",
+			 c->slots_max, begin, c->slots_max - begin);
+	else
+		return false;
+	return true;
+}
+
+/* A stage that is passed by, and behind which there is none. */
+static bool
+warn_bypass(const struct spd_conf *c, const struct spx_chain *h, char *text)
+{
+	if (h->on_lost != SPX_BYPASS)
+		return false;
+	for (uint32_t i = 0; i < c->nchains; i++)
+		if (c->chain[i].from == h->to)
+			return false;
+	snprintf(text, SPD_WHY,
+		 "chain %s -> %s has on_lost bypass, but no chain leads on from %s: frames for it "
+		 "wait",
+		 c->cluster[h->from].name, c->cluster[h->to].name, c->cluster[h->to].name);
+	return true;
+}
+
+bool
+spd_conf_warning(const struct spd_conf *c, uint32_t n, char text[SPD_WHY])
+{
+	for (uint32_t k = 0; k < 3 && warn_universe(c, k, text); k++)
+		if (n-- == 0)
+			return true;
+	for (uint32_t i = 0; i < c->nchains; i++)
+		if (warn_bypass(c, &c->chain[i], text) && n-- == 0)
+			return true;
 	for (uint32_t i = 0; i < c->nclusters; i++) {
 		uint32_t k = 0;
-		while (k < 5 && warn_cluster(c, &c->cluster[i], k, text)) {
+		while (k < 6 && warn_cluster(c, &c->cluster[i], k, text)) {
 			if (n-- == 0)
 				return true;
 			k++;

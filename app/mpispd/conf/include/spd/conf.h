@@ -97,6 +97,8 @@ struct spd_group {
 	struct spx_cluster *names;
 };
 
+/* Of so many units, which are the first ones. */
+uint32_t spd_voters(const struct spd_conf *c, uint32_t units);
 /* That of a cluster.  false: out of memory.  Then spd_group_free(). */
 bool spd_group_make(const struct spd_conf *c, uint32_t cluster, struct spd_group *g);
 void spd_group_free(struct spd_group *g);
