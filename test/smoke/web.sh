@@ -81,17 +81,29 @@ else
 	echo "SKIP web: prometheus is not installed; run make deps"
 fi
 
+# A site that has come and waits for the other one.
+testbed_job_part "$B" a waits "$B/test/mpi/probe"
+waits() { get "http://$WEB/metrics" | grep -q "^relayd_starts{relay=\"$A\".*} 1\$"; }
+testbed_wait 30 "a job that waits" waits
+verdict "a job that waits is in the figures" "$(waits || get "http://$WEB/metrics" | grep '^relayd_starts')"
+
 if command -v chromium >/dev/null; then
 	testbed_exec a0 timeout 90 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$DIR/chromium" \
 		--virtual-time-budget=4000 --dump-dom "http://$WEB/" >"$DIR/dom" 2>"$DIR/browser"
 	WHY=
-	for words in "cluster a" "cluster b" "2 of 2 relays answer" 'class="trunk"' "round trip"; do
+	for words in "cluster a" "cluster b" "2 of 2 relays answer" 'class="trunk"' "round trip" \
+		"the other clients to join at the server"; do
 		grep -q "$words" "$DIR/dom" || WHY+="not in the page: $words; "
 	done
-	verdict "the page shows clusters, relays and trunks in a browser" "${WHY:+$WHY$(tail -2 "$DIR/browser")}"
+	verdict "the page shows clusters, relays, trunks and what waits in a browser" "${WHY:+$WHY$(tail -2 "$DIR/browser")}"
 else
 	echo "SKIP web: chromium is not installed; run make deps"
 fi
+
+testbed_job_part "$B" b waits "$B/test/mpi/probe"
+came() { ! testbed_alive waits-a && ! testbed_alive waits-b; }
+testbed_wait 60 "that job's end" came
+verdict "it begins when the other one comes" "$(came || tail -2 "$TB_LOG"/waits-*.log)"
 
 WHY=
 refused() { # STATUS ARGS: what curl gets

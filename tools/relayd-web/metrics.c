@@ -48,6 +48,8 @@ static const struct {
 	{"pool_size", "packet buffers"},
 	{"busy_permille", "share of time the workers had something to do, of a thousand"},
 	{"jobs", "jobs now running"},
+	{"starts", "jobs that do not run yet (relayctl starts)"},
+	{"starts_ms", "how long the oldest of them has waited"},
 	{"paths", "paths to processes, relays and gateways"},
 	{"uptime_ms", "since the start of the relay"},
 	{"rtt_us", "smoothed round trip of a trunk"},
@@ -219,6 +221,25 @@ add_peers(struct samples *s, const char *base, json_t *relays)
 	}
 }
 
+/* Who has not said who it is is no job yet. */
+static void
+add_starts(struct samples *s, const char *base, json_t *starts)
+{
+	json_int_t n = 0, oldest = 0;
+	size_t i;
+	json_t *row;
+	json_array_foreach(starts, i, row)
+	{
+		json_int_t age = json_integer_value(json_object_get(row, "age_ms"));
+		if (!json_object_get(row, "job"))
+			continue;
+		n++;
+		oldest = age > oldest ? age : oldest;
+	}
+	add_sample(s, "", "starts", base, n);
+	add_sample(s, "", "starts_ms", base, oldest);
+}
+
 static void
 add_rows(struct samples *s, const char *base, json_t *o)
 {
@@ -253,6 +274,7 @@ add_rows(struct samples *s, const char *base, json_t *o)
 		add_sample(s, "", "drops", labels,
 			   json_integer_value(json_object_get(row, "count")));
 	}
+	add_starts(s, base, json_object_get(o, "starts"));
 	add_peers(s, base, json_object_get(json_object_get(o, "status"), "cluster_relays"));
 	add_ports(s, base, json_object_get(o, "ports"));
 	add_fields(s, "gateway_", base, json_object_get(o, "gateway"), NULL);

@@ -36,6 +36,9 @@ ask_relay(const char *name)
 	json_t *gateway = ports ? ctl_call(&c, "gateway", NULL, 0, -1) : NULL;
 	json_object_set_new(o, "up", json_boolean(gateway != NULL));
 	if (gateway) {
+		json_t *starts = take_rows(&c, "starts", NULL, WEB_JOBS_MAX);
+		/* A relay that is older than relayd-web has no such method. */
+		json_object_set_new(o, "starts", starts ? starts : json_array());
 		json_object_set(o, "status", status);
 		json_object_set(o, "drops", json_object_get(drops, "drops"));
 		json_object_set(o, "trunks", trunks);

@@ -4,8 +4,8 @@
  *
  * Shape    an array, one object a relay, in the order of names:
  *          {"name", "up": true, "status": {..}, "drops": [..], "trunks": [..], "jobs": [..],
- *           "gateway": {..}}, or {"name", "up": false, "why": TEXT}
- *          as doc/control.md has them; of jobs the first WEB_JOBS_MAX.
+ *           "starts": [..], "gateway": {..}}, or {"name", "up": false, "why": TEXT}
+ *          as doc/control.md has them; of jobs and starts the first WEB_JOBS_MAX.
  * Threads  the caller's; each call connects anew, so a relay that was restarted is found.
  * Limits   WEB_RELAYS_MAX relays, WEB_WAIT_MS for an answer of each. */
 #ifndef WEB_RELAYS_H

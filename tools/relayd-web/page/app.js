@@ -109,7 +109,7 @@ function map(relays) {
 function show(relays) {
 	const seconds = before ? (performance.now() - before.at) / 1000 : 0;
 	const was = new Map(before ? before.relays.filter(r => r.up).map(r => [r.name, r]) : []);
-	const up = relays.filter(r => r.up), trunks = [], jobs = [], drops = [];
+	const up = relays.filter(r => r.up), trunks = [], jobs = [], starts = [], drops = [];
 	for (const r of up) {
 		const old = was.get(r.name);
 		r.bits = 8 * rate(r.status, old && old.status, 'bytes', seconds);
@@ -119,6 +119,7 @@ function show(relays) {
 			trunks.push({ relay: r.name, bits: 8 * rate(t, o, 'tx_bytes', seconds), ...t });
 		}
 		for (const j of r.jobs) jobs.push({ relay: r.name, ...j });
+		for (const s of r.starts) starts.push({ relay: r.name, ...s });
 		for (const d of r.drops) if (d.count) {
 			const o = old && old.drops.find(x => x.name === d.name);
 			drops.push({ relay: r.name, per_s: rate(d, o, 'count', seconds), ...d });
@@ -146,6 +147,11 @@ function show(relays) {
 		['here', j => `${j.local_up} of ${j.local}`, true], ['trunks', j => `${j.trunks_up} of ${j.trunks}`, true,
 			j => j.trunks_up < j.trunks], ['since', j => span(j.age_ms), true]],
 	jobs, 'no jobs');
+	table('starts', [
+		['relay', s => s.relay], ['client', s => s.client === undefined ? '?' :
+			s.clients ? `${s.client} of ${s.clients}` : s.client, true], ['from', s => s.from],
+		['since', s => span(s.age_ms), true], ['waits for', s => s.waits_for]],
+	starts, 'none');
 	drops.sort((a, b) => b.per_s - a.per_s || b.count - a.count);
 	table('drops', [
 		['relay', d => d.relay], ['reason', d => d.name], ['per second', d => d.per_s.toFixed(1), true],
