@@ -151,11 +151,27 @@ tell_stalled(struct spx *s, const struct spx_slot *t, enum spx_event_kind kind, 
 	spx_tell_event(s, kind, proc, t, text);
 }
 
+/* An earlier frame of the origin is told of: those behind it mostly wait for the same. */
+static bool
+is_behind_told(const struct spx *s, const struct spx_slot *t)
+{
+	for (uint64_t n = t->o->floor; n < t->number; n++) {
+		const struct spx_slot *u = spx_slot_of(s, t->o, n);
+		if (u && u->tries && u->state != SPX_SLOT_PUT && u->state != SPX_SLOT_DONE)
+			return true;
+	}
+	return false;
+}
+
 void
 spx_stalled(struct spx *s, struct spx_slot *t)
 {
 	if (t->tries < 16)
 		t->tries++;
+	if (is_behind_told(s, t)) {
+		spx_arm_stall(s, t);
+		return;
+	}
 	if (t->state == SPX_SLOT_TAKEN) {
 		spx_send_slot(s, t->down, SPX_MSG_WHERE, t, NULL, 0);
 	} else if (t->state == SPX_SLOT_HELD) {

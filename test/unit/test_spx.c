@@ -154,6 +154,27 @@ ignored_frames(void **state)
 	assert_true(spx_finish(w.x[FILTER], ORIGIN, 0, w.now_ns));
 }
 
+/* What waits behind a frame that is told of is not told of. */
+static void
+one_of_many_is_told(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < 4; n++)
+		assert_true(make_one(n));
+	w.events = 0;
+	pass_time(3 * STALL_NS);
+	for (uint32_t i = 0; i < w.events; i++)
+		if (strncmp(w.event[i].text, "frame 0 ", 8) != 0)
+			fail_msg("process %u: %s", w.event[i].of, w.event[i].text);
+	expect_event(FILTER, SPX_EVENT_IGNORED, "frame 0 of source rank 0: for 0.1");
+	expect_event(SOURCE, SPX_EVENT_AWAITED, "frame 0 of source rank 0: for 0.1");
+	take_one(FILTER, 0, false, true);
+	take_one(SINK, 0, false, false);
+	w.events = 0;
+	pass_time(4 * STALL_NS);
+	expect_event(FILTER, SPX_EVENT_IGNORED, "frame 1 of source rank 0: for ");
+}
+
 /* An I/O process that takes frames and gives them to nobody. */
 static void
 hoarded_frames(void **state)
@@ -249,6 +270,7 @@ main(void)
 		TEST(old_row_costs_a_refusal),
 		TEST(user_policy_is_asked),
 		TEST(ignored_frames),
+		TEST(one_of_many_is_told),
 		TEST(hoarded_frames),
 		TEST(no_room_is_said),
 		TEST(start_waits_for_all),
