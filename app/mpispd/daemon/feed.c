@@ -306,6 +306,30 @@ place_of_hoarder(const struct spx_event *e)
 	return text;
 }
 
+/* The processes that the start waits for: the first one of them, and how many more. */
+static const char *
+place_of_missing(void)
+{
+	static char text[2 * SPX_TEXT_MAX];
+	char more[32] = "";
+	const struct sp_view *v = spd_view();
+	uint32_t n = 0, first = SP_NONE;
+
+	for (uint32_t r = 0; v && r < v->l.roles; r++)
+		if (v->role[r] != SP_NONE && !v->slot[v->role[r]].ready && n++ == 0)
+			first = r;
+	if (first == SP_NONE)
+		return "";
+	uint32_t s = v->role[first];
+	if (n > 1)
+		snprintf(more, sizeof more, ", and %u others", n - 1);
+	snprintf(text, sizeof text,
+		 " (%s, slot %u of unit %.*s%s: does its program call MPI_Init of libmpi?)",
+		 spd_role_name(first), s, SPX_NAME_MAX,
+		 spd.conf->unit[spd.group.unit[v->slot[s].unit]].name, more);
+	return text;
+}
+
 /* What concerns all is told by each of them. */
 static void
 hear_feed_event(const struct spd_proc *p, const struct spx_feed *f)
@@ -317,7 +341,7 @@ hear_feed_event(const struct spd_proc *p, const struct spx_feed *f)
 		return;
 	snprintf(said, sizeof said, "%.*s", (int)f->text.len, f->text.at);
 	if (f->event.kind == SPX_EVENT_RUNNING || f->event.kind == SPX_EVENT_MISSING)
-		spd_log("%s", said);
+		spd_log("%s%s", said, f->event.kind == SPX_EVENT_MISSING ? place_of_missing() : "");
 	else
 		spd_say("%s: %s%s", spd_proc_name(p), said, place_of_hoarder(&f->event));
 }

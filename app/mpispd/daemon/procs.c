@@ -279,6 +279,24 @@ say_end(const struct spd_proc *p, const siginfo_t *how)
 			p->hello ? "" : ", before MPI_Init");
 }
 
+/* Another daemon shows this, too, and has not what the child said of it. */
+static void
+name_missing_file(const struct spd_proc *p, int status, char *text)
+{
+	const struct spd_cluster *k = spd.cluster;
+	char *const *words = words_of_pool(p->pool);
+
+	if (k->wdir && access(k->wdir, X_OK) != 0)
+		snprintf(text, SPD_WHY, "clusters.%s.wdir: %s: %s", k->name, k->wdir,
+			 strerror(errno));
+	else
+		snprintf(text, SPD_WHY,
+			 "clusters.%s.%s: %s cannot be started: it, or what it starts, %s", k->name,
+			 words == k->program ? "program" : "io", words[0],
+			 status == 127 ? "is not there, nor in PATH"
+				       : "is no program, or may not be run");
+}
+
 /* A program that does not come to MPI_Init would be started for ever. */
 static bool
 is_no_good(const struct spd_proc *p, const siginfo_t *how)
@@ -290,12 +308,14 @@ is_no_good(const struct spd_proc *p, const siginfo_t *how)
 		       (how->si_status == 126 || how->si_status == 127);
 	if (!missing && spd.early < EARLY_MAX)
 		return false;
-	snprintf(text, sizeof text, "clusters.%s.program: %s %s", spd.cluster->name,
-		 spd.cluster->program[0],
-		 missing ? "cannot be started, see above"
-		 : spd.cluster->pmix
-			 ? "ends again and again before PMIx_Init"
-			 : "ends again and again before MPI_Init; is it an MPI program of libmpi?");
+	if (missing)
+		name_missing_file(p, how->si_status, text);
+	else
+		snprintf(text, sizeof text,
+			 "clusters.%s.program: %s ends again and again before %s",
+			 spd.cluster->name, spd.cluster->program[0],
+			 spd.cluster->pmix ? "PMIx_Init"
+					   : "MPI_Init; is it an MPI program of libmpi?");
 	spd_log("%s", text);
 	struct spd_note n = {
 		.type = SPD_NOTE_ABORT, .cluster = spd.conf->unit[spd.me].cluster, .status = 1};

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A pipeline of which a program, its folder, or an I/O process's program is missing, or none of MPI:
+# each node's log names what, and on which unit.
+# timeout: 90
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root pipeline-faults
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_mpispd.sh
+. test/smoke/_mpispd.sh
+trap spd_down EXIT
+P=$B/examples/pipeline
+spd_up 2 || fail "no namespaces"
+
+told() { for n in n0 n1; do grep -qE -- "$text" "$SPD/$n.log" || return 1; done; }
+
+# tell_of WHAT TEXT MEMBERS: both nodes say it, of a filter with these members.  They end, or are ended.
+tell_of() {
+	cat >"$SPD/conf.json" <<-END
+		{ "universe": { "name": "faults", "state": "$SPD/state" },
+		  "detect": { "beat_ms": 100, "missed": 8 }, "pipeline": { "missing_ms": 300 },
+		  "units": { "n0": "10.99.0.1", "n1": "10.99.0.2" },
+		  "clusters": {
+		    "input": { "units": ["n0"], "program": ["$P", "input", "--frames", "9"], "compute": 1 },
+		    "filter": { "units": ["n1"], "compute": 1, "in": 1, $3 } },
+		  "chains": [ { "from": "input", "to": "filter" } ] }
+	END
+	spd_start
+	text=$2
+	spd_wait "$1" told
+	verdict "$1" "$(told || tail -n 5 "$SPD"/n?.log)"
+	for n in n0 n1; do { kill -9 "$(spd_pid $n)" && wait "$(spd_pid $n)"; } 2>/dev/null; done
+}
+
+tell_of "a program that is not there" \
+	'clusters.filter.program: /none/such cannot' \
+	'"program": ["/none/such"]'
+tell_of "a folder that is not there" 'clusters.filter.wdir: /none: No such file' \
+	"\"program\": [\"$P\", \"filter\"], \"wdir\": \"/none\""
+tell_of "a program of an I/O process that is not there" 'clusters.filter.io: /none/io cannot be started' \
+	"\"program\": [\"$P\", \"filter\"], \"io\": [\"/none/io\"]"
+tell_of "a program that is none of MPI" \
+	'rank 0 of 1 has not called MPISP_Init yet \(rank 0 of filter, slot [0-9]* of unit n1: ' \
+	'"program": ["/bin/sleep", "1000"]'
+exit $rc
