@@ -20,10 +20,14 @@ SKIP = re.compile(r'MPI_(T_.*|\w+_toint|\w+_fromint|Abi_.*|Aint_.*|Wtime|Wtick|P
                   r'Query_thread|Is_thread_main|Op_.*|Add_.*|Remove_.*|Cart_(get|rank|coords|shift|map)|'
                   r'Cartdim_get|Graph.*_get|Graph_.*neighbors.*|Dist_graph_neighbors.*|Topo_test|Dims_create|'
                   r'Address|Alloc_mem|Free_mem|Pack.*|Unpack.*)$')
-GIVES = re.compile(r'MPI_(I?[bsr]?send|[BSR]?send|I?sendrecv|I?bcast|Bcast|I?[Rr]educe|I?[Aa]llreduce|I?[Ss]can|I?[Ee]xscan|Psend)')
+GIVES = re.compile(r'MPI_(I?[bsr]?send|[BSR]?send|Send|I?sendrecv|I?bcast|Bcast|I?[Rr]educe|I?[Aa]llreduce|I?[Ss]can|I?[Ee]xscan|Psend)')
 
 COLLECTIVE = re.compile(r'MPI_I(barrier|bcast|reduce|allreduce|reduce_scatter|reduce_scatter_block|scan|exscan|alltoall[vw]?|'
                         r'(neighbor_)?(all)?gatherv?|scatterv?|neighbor_alltoall[vw]?)(_c)?$')
+SENDS = re.compile(r'MPI_(I?)([bsr]?)send(_init|recv|recv_replace)?(_c)?$', re.I)
+RECEIVES = re.compile(r'MPI_(I?recv|Recv_init|I?sendrecv(_replace)?)(_c)?$', re.I)
+MATCHED = re.compile(r'MPI_I?m(probe|recv)(_c)?$', re.I)
+HOW = {'': 'STANDARD', 'b': 'BUFFERED', 's': 'SYNCHRONOUS', 'r': 'READY'}
 COMPLETES = re.compile(r'MPI_(Wait|Test)(all|any|some)?$')
 
 
@@ -74,6 +78,46 @@ def sizes(f):
     return out
 
 
+def messages(f):
+    """Statements behind the sizes: what the call sends and takes."""
+    names = [p.name for p in f.params]
+    out = []
+    sends = SENDS.match(f.name)
+    if sends:
+        tag = 'sendtag' if 'sendtag' in names else 'tag'
+        out.append(f'trace_sends(&c, TRACE_{HOW[sends[2].lower()]}, dest, {tag});')
+    if RECEIVES.match(f.name):
+        out.append(f'trace_receives(&c, source, {"recvtag" if "recvtag" in names else "tag"});')
+        if 'status' in names:
+            out.append('trace_took(&c, status);')
+    if out and 'request' in names:
+        out.append(f'c.{"persistent" if "_init" in f.name else "began"} = *request;')
+    if 'probe' in f.name and MATCHED.match(f.name):
+        out.append(('if (*flag)\n\t\t\t' if 'flag' in names else '') + 'trace_probed(&c, *message, status);')
+    if f.name in ('MPI_Start', 'MPI_Startall'):
+        out += [f'c.started = {f.params[-1].name};', f'c.nstarted = {"count" if f.name == "MPI_Startall" else "1"};']
+    if 'newcomm' in names and not f.name.startswith('MPI_Comm_idup'):
+        out.append('c.made = *newcomm;')
+    return out
+
+
+def over(f):
+    """Statements behind a call that completes requests: which of them."""
+    form = f.name[len('MPI_Wait'):]
+    if form in ('', 'all'):
+        body = ['trace_over(&c, 0, all);'] if not form else \
+               ['for (int i = 0; i < count; i++)', '\ttrace_over(&c, i, all ? &all[i] : NULL);']
+        if 'Test' in f.name:
+            body = ['if (*flag)', *('\t' + x for x in body)]
+    elif form == 'any':
+        body = [f'if ({"*flag && " if "Test" in f.name else ""}*indx != MPI_UNDEFINED)', '\ttrace_over(&c, *indx, all);']
+    else:
+        body = ['for (int i = 0; i < *outcount; i++)', '\ttrace_over(&c, array_of_indices[i], all ? &all[i] : NULL);']
+    requests = next(p.name for p in f.params if p.type.startswith('MPI_Request'))
+    return ['if (rc != MPI_SUCCESS)', f'\ttrace_over_null(&c, {requests});', 'if (rc == MPI_SUCCESS) {',
+            *('\t' + x for x in body), '}', 'free(own);']
+
+
 def wrapper(f, number):
     names = {p.name: p for p in f.params}
     args = ', '.join(p.name for p in f.params)
@@ -97,25 +141,41 @@ def wrapper(f, number):
         body += ['trace_end(&c);', 'trace_close();', 'return PMPI_Finalize();']
     else:
         requests = next((p.name for p in f.params if p.type.startswith('MPI_Request')), None)
+        after = messages(f)
         if COMPLETES.match(f.name):
             n = next((p.name for p in f.params if p.name in ('count', 'incount')), '1')
-            body.append(f'trace_watch(&c, {n}, {requests});')
+            status = f.params[-1].name
+            body += [f'trace_watch(&c, {n}, {requests});', 'MPI_Status *own;',
+                     f'MPI_Status *all = trace_statuses(&c, {status}, &own);']
+            args = ', '.join([p.name for p in f.params[:-1]] + ['all'])
+        elif 'status' in names and (RECEIVES.match(f.name) or MATCHED.match(f.name)):
+            body += ['MPI_Status own;', 'if (status == MPI_STATUS_IGNORE)\n\t\tstatus = &own;']
+        if MATCHED.match(f.name) and 'recv' in f.name:
+            body.append('MPI_Request key = trace_message(*message);')
+            if requests is None:
+                body.append('trace_watch(&c, 1, &key);')
+        if f.name == 'MPI_Request_free':
+            body.append('trace_forget(*request);')
         body.append(f'int rc = P{f.name}({args});')
         if COMPLETES.match(f.name):
-            body.append(f'trace_completed(&c, {requests});')
+            body += over(f)
+        elif MATCHED.match(f.name) and 'recv' in f.name:
+            body.append('if (rc == MPI_SUCCESS)\n\t\t' +
+                        ('trace_renamed(key, *request);' if requests else 'trace_over(&c, 0, status);'))
         if COLLECTIVE.match(f.name):
-            body.append(f'if (rc == MPI_SUCCESS)\n\t\tc.began = *{requests};')
+            after.append(f'c.began = *{requests};')
         if f.name in ('MPI_Init', 'MPI_Init_thread'):
             body.append('if (rc == MPI_SUCCESS)\n\t\ttrace_open();')
         # sizes after the call: the arguments are right then
-        body += ['if (rc == MPI_SUCCESS) {', *['\t' + x for x in sizes(f)], '}'] if sizes(f) else []
+        after = sizes(f) + after
+        body += ['if (rc == MPI_SUCCESS) {', *['\t' + x for x in after], '}'] if after else []
         body += ['trace_end(&c);', 'return rc;']
     return f'int\n{f.proto().split(" ", 1)[1]}\n{{\n' + '\n'.join(('\t' + x) if x else '' for x in body) + '\n}\n'
 
 
 def main():
     fns = [f for f in abi.load_functions()[0] if not SKIP.match(f.name) and not f.varargs and f.ret == 'int']
-    text = ['/* Generated: calls that are noted. */', '#include "trace.h"', '', 'const char *const trace_names[] = {']
+    text = ['/* Generated: calls that are noted. */', '#include "trace.h"', '', '#include <stdlib.h>', '', 'const char *const trace_names[] = {']
     text += [f'\t"{f.name}",' for f in fns]
     text += ['};', 'const int trace_nnames = sizeof trace_names / sizeof *trace_names;', '']
     text += [wrapper(f, i) for i, f in enumerate(fns)]

@@ -284,6 +284,20 @@ if [[ $B != *san* ]]; then
 	! "$B/bin/mpitrace" "$WORK/t/cut" >"$WORK/out" 2>&1 && says "byte "
 	pass "libmpitrace and mpitrace"
 
+	# Messages: whom a receive from anybody had, requests, persistent and probed ones.
+	gives 0 -genv LIBMPI_TRACE "$WORK/m" -n 4 -x "$trace" "$B/test/mpi/messages" && says "ok"
+	for r in 0 1 2 3; do
+		"$B/bin/mpitrace" "$WORK/m/$r" >"$WORK/m/$r.txt" || fail "mpitrace of messages"
+	done
+	cp "$WORK/m/0.txt" "$WORK/out"
+	[ "$(awk '/MPI_Recv / { on = $8 == -1 } / had / && on { print $5, $7, $9; on = 0 }' "$WORK/out" | sort | paste -sd' ')" = \
+		"1 1 100 2 2 200 3 3 300" ] || fail "whom receives from anybody had"
+	[ "$(awk '/ begun$/ { b++ } / completed$/ { c++ } / sends / { s++ } / receives / { r++ } / had / { h++ } END { print b, c, s, r, h }' \
+		"$WORK/out")" = "17 17 10 14 14" ] || fail "records of messages: $(awk '{ print $3 }' "$WORK/out" | sort | uniq -c | paste -sd' ')"
+	says "had peer -1 tag -1 bytes -1" # cancelled
+	says "sends comm 2 peer 0 tag 5 bytes 300" && says "sends comm 3 peer 0 tag 5 bytes 400"
+	pass "messages in the trace"
+
 	# Non-blocking collectives: 30 ms of something else while each is under way, in three ways of waiting.
 	cat >"$WORK/overlap.c" <<-'C'
 		#include <mpi.h>

@@ -86,6 +86,15 @@ print_mpitrace(const struct mpitrace *t, const struct mpitrace_record *r, uint64
 		printf("%u %.3f communicator %" PRIu64 " size %" PRIu64, t->rank,
 		       (double)*now_ns / 1e3, r->comm, r->nlocal);
 		printf(r->nremote ? " remote %" PRIu64 "\n" : "\n", r->nremote);
+	} else if (r->type == MPITRACE_SEND || r->type == MPITRACE_RECV) {
+		bool sends = r->type == MPITRACE_SEND;
+		printf("%u %.3f %s comm %" PRIu64 " peer %" PRId64 " tag %" PRId64 " bytes %" PRIu64
+		       "\n",
+		       t->rank, (double)*now_ns / 1e3, sends ? "sends" : "receives", r->comm,
+		       r->peer, r->tag, sends ? r->out : r->in);
+	} else if (r->type == MPITRACE_HAD) {
+		printf("%u %.3f had peer %" PRId64 " tag %" PRId64 " bytes %" PRId64 "\n", t->rank,
+		       (double)*now_ns / 1e3, r->peer, r->tag, r->had);
 	} else if (r->type == MPITRACE_START || r->type == MPITRACE_DONE) {
 		printf("%u %.3f request %" PRIu64 " %s\n", t->rank, (double)*now_ns / 1e3,
 		       r->request, r->type == MPITRACE_START ? "begun" : "completed");

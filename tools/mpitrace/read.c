@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC "LMPITRC1"
+#define MAGIC "LMPITRC" /* and the version */
 
 static bool
 mpitrace_read_number(struct mpitrace *t, uint64_t *v)
@@ -61,8 +61,11 @@ mpitrace_open(struct mpitrace *t, const void *data, size_t len)
 	uint64_t rank, size;
 
 	*t = (struct mpitrace){.begin = data, .at = data, .end = (const uint8_t *)data + len};
-	if (len < 8 || memcmp(data, MAGIC, 8) != 0)
+	if (len < 8 || memcmp(data, MAGIC, 7) != 0)
 		return "not a trace of libmpitrace";
+	if (t->begin[7] != '1' && t->begin[7] != '2')
+		return "a trace of a libmpitrace that is newer than this program";
+	t->version = (uint32_t)(t->begin[7] - '0');
 	t->at += 8;
 	if (!mpitrace_read_number(t, &rank) || !mpitrace_read_number(t, &size) ||
 	    !mpitrace_read_number(t, &t->start_ns))
@@ -110,28 +113,39 @@ static const char *
 read_communicator(struct mpitrace *t, struct mpitrace_record *r)
 {
 	const char *why;
-	const uint8_t *remote;
 
 	if (!mpitrace_read_number(t, &r->comm) || r->comm != t->ncomms + 1)
 		return "communicators are not numbered one after another";
 	t->ncomms++;
 	why = read_group(t, &r->nlocal, &r->local);
-	return why ? why : read_group(t, &r->nremote, &remote);
+	return why ? why : read_group(t, &r->nremote, &r->remote);
 }
 
-void
-mpitrace_local(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank)
+static void
+read_ranks(const struct mpitrace *t, const uint8_t *at, uint64_t n, uint32_t *rank)
 {
-	struct mpitrace in = {.at = r->local, .end = t->end};
+	struct mpitrace in = {.at = at, .end = t->end};
 	uint64_t v = 0;
 
-	for (uint64_t i = 0; i < r->nlocal; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		(void)mpitrace_read_number(&in, &v); /* it was read before */
 		rank[i] = (uint32_t)v;
 	}
 }
 
-/* Of a non-blocking collective, begun or completed by the call before. */
+void
+mpitrace_local(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank)
+{
+	read_ranks(t, r->local, r->nlocal, rank);
+}
+
+void
+mpitrace_remote(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank)
+{
+	read_ranks(t, r->remote, r->nremote, rank);
+}
+
+/* Begun or completed by the call before. */
 static const char *
 read_request(struct mpitrace *t, struct mpitrace_record *r, bool start)
 {
@@ -143,6 +157,40 @@ read_request(struct mpitrace *t, struct mpitrace_record *r, bool start)
 		return start ? "requests are not numbered one after another"
 			     : "a request ends that has not begun";
 	t->nrequests += start;
+	return NULL;
+}
+
+static const char *
+read_message(struct mpitrace *t, struct mpitrace_record *r, bool sends)
+{
+	uint64_t to = 0;
+
+	if (!mpitrace_read_number(t, &r->request) || !mpitrace_read_number(t, &r->comm) ||
+	    !(sends ? mpitrace_read_number(t, &to) : signed_number(t, &r->peer)) ||
+	    !signed_number(t, &r->tag) || !mpitrace_read_number(t, sends ? &r->out : &r->in) ||
+	    (sends && !mpitrace_read_number(t, &r->how)))
+		return "a message is cut";
+	if (!t->called || (r->request && r->request != t->nrequests))
+		return "a message of no call";
+	if (!r->comm || r->comm > t->ncomms)
+		return "a message on a communicator that is not there yet";
+	if (sends)
+		r->peer = to < MPITRACE_RANKS_MAX ? (int64_t)to : -1;
+	if (r->peer < (sends ? 0 : -1) || r->peer >= MPITRACE_RANKS_MAX)
+		return "a message with a process that is not there";
+	return NULL;
+}
+
+static const char *
+read_had(struct mpitrace *t, struct mpitrace_record *r)
+{
+	if (!mpitrace_read_number(t, &r->request) || !signed_number(t, &r->peer) ||
+	    !signed_number(t, &r->tag) || !signed_number(t, &r->had))
+		return "a message is cut";
+	if (!t->called || r->request > t->nrequests)
+		return "a message of no call";
+	if (r->peer < -1 || r->peer >= MPITRACE_RANKS_MAX || r->had < -1)
+		return "a message with a process that is not there";
 	return NULL;
 }
 
@@ -164,6 +212,10 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 		*why = read_communicator(t, r);
 	else if (type == MPITRACE_START || type == MPITRACE_DONE)
 		*why = read_request(t, r, type == MPITRACE_START);
+	else if (t->version > 1 && (type == MPITRACE_SEND || type == MPITRACE_RECV))
+		*why = read_message(t, r, type == MPITRACE_SEND);
+	else if (t->version > 1 && type == MPITRACE_HAD)
+		*why = read_had(t, r);
 	else if (type != MPITRACE_END)
 		*why = "no such record";
 	else if (!mpitrace_read_number(t, &r->compute_ns))
@@ -171,7 +223,7 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 	else
 		t->ended = true;
 	r->type = (enum mpitrace_type)type;
-	t->called = type == MPITRACE_CALL || type == MPITRACE_START || type == MPITRACE_DONE;
+	t->called = type != MPITRACE_COMM && type != MPITRACE_END;
 	return *why ? -1 : 1;
 }
 

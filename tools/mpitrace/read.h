@@ -14,6 +14,7 @@
 #define MPITRACE_NAME_MAX  64
 
 struct mpitrace {
+	uint32_t version; /* 1 or 2 (libmpi/trace/trace.h) */
 	uint32_t rank, size;
 	uint64_t start_ns; /* since 1970 */
 	uint32_t nnames;
@@ -30,17 +31,26 @@ enum mpitrace_type {
 	MPITRACE_END = 3,
 	MPITRACE_START = 4, /* the call before has begun this request */
 	MPITRACE_DONE = 5,  /* and this one has completed it */
+	MPITRACE_SEND = 6,  /* from version 2 on: messages of the call or request before */
+	MPITRACE_RECV = 7,
+	MPITRACE_HAD = 8, /* what a receive really had */
 };
+#define MPITRACE_BUFFERED    1 /* how a SEND went */
+#define MPITRACE_SYNCHRONOUS 2
+
 struct mpitrace_record {
 	enum mpitrace_type type;
 	uint64_t compute_ns, inside_ns; /* END: compute only */
 	const char *name;
-	uint64_t comm; /* 0: none */
-	int64_t peer, tag;
+	uint64_t comm;	   /* 0: none */
+	int64_t peer, tag; /* RECV: -1 is any; HAD: nothing */
 	uint64_t out, in;
 	uint64_t nlocal, nremote; /* COMM */
 	const uint8_t *local;	  /* for mpitrace_local() */
-	uint64_t request;	  /* START, DONE: from 1 on */
+	const uint8_t *remote;	  /* for mpitrace_remote() */
+	uint64_t request; /* START, DONE: from 1 on; SEND, RECV, HAD: 0 is the call itself */
+	uint64_t how;	  /* SEND */
+	int64_t had;	  /* HAD: bytes, or -1 */
 };
 
 /* The head of a file.  NULL, or what is wrong with it.  mpitrace_done() frees names. */
@@ -49,6 +59,7 @@ const char *mpitrace_open(struct mpitrace *t, const void *data, size_t len);
 int mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, size_t *at);
 /* The world ranks of a COMM's own group in its order: rank[nlocal]. */
 void mpitrace_local(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank);
+void mpitrace_remote(const struct mpitrace *t, const struct mpitrace_record *r, uint32_t *rank);
 /* Did it end as it should? */
 bool mpitrace_whole(const struct mpitrace *t);
 void mpitrace_done(struct mpitrace *t);

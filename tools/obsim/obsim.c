@@ -264,7 +264,7 @@ replay_obsim(struct options *o, char **files, int n)
 		die_obsim("traces", "out of memory");
 	for (int i = 0; i < n; i++)
 		data[i] = load_obsim(files[i], &len[i]);
-	bool binary = n > 1 || (len[0] >= 8 && !memcmp(data[0], "LMPITRC1", 8));
+	bool binary = n > 1 || (len[0] >= 8 && !memcmp(data[0], "LMPITRC", 7));
 	bool ok = binary ? obs_trace_mpi(&t, (const void *const *)data, len, (uint32_t)n)
 			 : obs_trace_text(&t, data[0], len[0]);
 	if (!ok)
