@@ -186,11 +186,11 @@ static const struct rd_rpc_method methods[] = {
 	{"cluster", cluster_params, 2, NULL, CLUSTER, "start or stop a cluster; likewise"},
 };
 
-/* Whom spd_ctl_asked() answers. */
+/* Whom tell_asker() answers. */
 static struct rd_rpc_conn *asker;
 
-void
-spd_ctl_asked(bool ok, const char *why)
+static void
+tell_asker(bool ok, const char *why)
 {
 	if (asker && ok)
 		rd_rpc_result(asker, json_object());
@@ -205,7 +205,8 @@ ask_for(struct rd_rpc_conn *c, const struct rd_rpc_call *call, uint64_t now_ns)
 	bool cluster = call->method->id == CLUSTER;
 	char why[SPX_TEXT_MAX];
 
-	if (!spd_feed_ask(call->text[0], cluster && call->number[1], cluster, why, now_ns)) {
+	if (!spd_feed_ask(call->text[0], cluster && call->number[1], cluster, tell_asker, why,
+			  now_ns)) {
 		rd_rpc_error(c, RD_RPC_STATE, "%s", why);
 		return;
 	}
@@ -214,6 +215,30 @@ ask_for(struct rd_rpc_conn *c, const struct rd_rpc_call *call, uint64_t now_ns)
 		: call->number[1] ? " on"
 				  : " off");
 	asker = c;
+}
+
+/* All daemons of a universe have one configuration, so another one is not for a daemon to take. */
+bool
+spd_reload(char why[SPD_WHY])
+{
+	struct spd_conf *now = spd_conf_read(spd.file, why);
+
+	if (!now)
+		return false;
+	uint32_t k = (uint32_t)(spd.cluster - spd.conf->cluster);
+	bool other = now->hash != spd.conf->hash || now->cluster[k].own != spd.cluster->own;
+	spd_conf_free(now);
+	if (other)
+		spd_log("reload: %s has changed; for that stop all daemons, and start them again",
+			spd.file);
+	if (!spd.conf->psk_file) {
+		snprintf(why, SPD_WHY, "without universe.psk_file nothing is read again");
+		return false;
+	}
+	if (!spd_net_rekey(why))
+		return false;
+	spd_log("reload: keys of %s", spd.conf->psk_file);
+	return true;
 }
 
 static void

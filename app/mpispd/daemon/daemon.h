@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* app/mpispd/daemon/daemon.h - the daemon of a unit: what its files share.
  *
- *   main.c     options, the loop, the end
- *   net.c	blocks to and from the other daemons (libsuci), who is up
+ * Each file calls those below it, and none above:
+ *
+ *   main.c     options, the loop
+ *   hear.c     what other daemons say, to whom it is for
+ *   ctl.c	the control socket: JSON-RPC for mpispctl; figures.c: what was counted
+ *   begin.c    daemons begin together
  *   node.c	lib/sp's node of this unit: views, leases
- *   journal.c  what it must not forget, written by a thread
- *   procs.c	the processes of this unit: started, watched, stopped, ended
- *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
+ *   watch.c    processes of this unit: started, watched, ended
  *   foreign.c  processes of programs that know PMIx (spd/pmix.h)
+ *   talk.c	what processes say and are told (sp/client.h); cards of the cluster
  *   feed.c	the same of processes of a pipeline (spx/feed.h); their addresses
  *   pipeline.c what is agreed on as a view of lib/spx, and changes of it
  *   program.c  whether processes run the same program
- *   ctl.c	the control socket: JSON-RPC for mpispctl
- *   figures.c	what was counted, for mpispctl
+ *   procs.c	processes of this unit: found, named, signalled
+ *   end.c	whether all is over
+ *   journal.c  what must not be forgotten, written by a thread
+ *   net.c	blocks to and from the other daemons (libsuci)
  *   log.c	what is said, and kept for mpispctl
+ *   state.c    what the daemon is and knows
  *
  * One thread, one that writes the journal, and PMIx's if a cluster asks for it.  lib/sp calls back
  * from inside and must not be called then: its news are noted, and seen to when it has returned
- * (spd_follow()). Units    ns of CLOCK_MONOTONIC. */
+ * (follow_view() of main.c). Units    ns of CLOCK_MONOTONIC. */
 #ifndef SPD_DAEMON_H
 #define SPD_DAEMON_H
 
@@ -28,6 +34,7 @@
 #include "spx/feed.h"
 
 #include <poll.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <suci.h>
@@ -89,14 +96,10 @@ struct spd {
 	struct datagram_sock *net;
 	struct spd_peer peer[SPD_UNITS_MAX];
 	uint32_t ip[SPD_UNITS_MAX]; /* IPv4 of each */
-	uint64_t hello_ns;	    /* when to say again that we are up */
-	uint64_t deadline_ns;	    /* of the start */
 
 	struct sp_node *node; /* NULL: waits for the others */
 	struct sp_node_conf node_conf;
-	void *node_mem;
 	bool view_is_new, disk_failed;
-	uint64_t retry_disk_ns;
 	bool fenced;
 
 	struct spd_proc proc[SPD_PROCS_MAX];
@@ -106,17 +109,20 @@ struct spd {
 	bool *left;		       /* [slots_max] finished */
 	struct spd_card *card;	       /* [roles] */
 	char (*door)[SPX_ADDRESS_MAX]; /* [slots_max] of processes of a pipeline; "": not known */
-	uint64_t want_ns; /* when to ask for cards that have not come; BASE_NEVER_NS: not */
+
+	struct spx_view *told; /* of a pipeline: the view as told to processes; NULL: none yet */
 
 	bool ending;
 	int status;
+	uint32_t end_why; /* enum sp_why */
+	char end_text[SP_TEXT_MAX];
 	uint64_t end_ns; /* then what is left is killed */
 };
 extern struct spd spd;
 
+/* --- state.c */
 uint64_t spd_now_ns(void);
-/* Take over what can be of files that have changed, and log it; false: nothing, and why. */
-bool spd_reload(char why[SPD_WHY]);
+const struct sp_view *spd_view(void); /* NULL: has not begun */
 
 /* --- log.c */
 #define SPD_LOG_LINES 512u
@@ -126,8 +132,8 @@ struct spd_line {
 	char text[SPD_LOG_TEXT];
 };
 void spd_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* ... and by all units of the group. */
-void spd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The line as it is kept. */
+const char *spd_log_va(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 /* Line `number`, counted from 1; NULL: not kept any more, or not there yet. */
 const struct spd_line *spd_log_line(uint64_t number);
 uint64_t spd_log_last(void);
@@ -137,14 +143,25 @@ bool spd_net_open(char why[SPD_WHY]);
 void spd_net_close(void);
 /* The file of keys again; false: they stay as they are, and why. */
 bool spd_net_rekey(char why[SPD_WHY]);
-void spd_net_read(uint64_t now_ns);
+typedef void spd_hear_fn(uint32_t from, const uint8_t *bytes, size_t len, uint64_t now_ns);
+/* Each block that has come. */
+void spd_net_read(spd_hear_fn *hear, uint64_t now_ns);
 /* To a unit of any cluster; a block that finds no room is dropped, and counted. */
 void spd_net_send(uint32_t unit, const void *bytes, size_t len);
 void spd_net_note(uint32_t unit, const struct spd_note *n);
 /* To all other units of the group. */
 void spd_net_cluster(const struct spd_note *n);
+/* As spd_log(), and all units of the group say it, too. */
+void spd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- hear.c */
+spd_hear_fn spd_hear;
+
+/* --- begin.c */
 /* Says that we are up; begins when all are.  When to call again. */
-uint64_t spd_net_greet(uint64_t now_ns);
+uint64_t spd_begin_turn(uint64_t now_ns);
+/* A unit says that it is up. */
+void spd_begin_heard(uint32_t from, const struct spd_note *n, uint64_t now_ns);
 
 /* --- node.c */
 bool spd_node_begin(uint64_t now_ns, char why[SPD_WHY]);
@@ -152,7 +169,6 @@ void spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_n
 void spd_node_turn(uint64_t now_ns);
 uint64_t spd_node_expiry_ns(void);
 void spd_node_end(bool forget);
-const struct sp_view *spd_view(void); /* NULL: has not begun */
 
 /* --- journal.c */
 /* ops of sp/node.h with late_disk. */
@@ -169,25 +185,27 @@ void spd_journal_forget(void);
 void spd_journal_close(void);
 
 /* --- procs.c */
-/* For a slot of view 1, or as a spare (slot SP_NONE).  false: said why. */
-bool spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns);
 struct spd_proc *spd_proc_of_slot(uint32_t slot);
+/* "rank 2 (slot 5)"; good until the next call. */
+const char *spd_proc_name(const struct spd_proc *p);
+/* "rank 2 of filter", "I/O process 0 behind filter"; likewise. */
+const char *spd_role_name(uint32_t role);
 void spd_proc_signal(int sig); /* all of them */
 void spd_proc_kill(struct spd_proc *p);
 /* It has finished: the cluster is told. */
 void spd_proc_has_left(struct spd_proc *p);
-/* They have a second to end. */
-void spd_procs_end(int why, const char *text);
 bool spd_procs_left(void);
+
+/* --- watch.c */
+/* For a slot of view 1, or as a spare (slot SP_NONE).  false: said why. */
+bool spd_proc_start(uint32_t slot, uint32_t token, uint8_t pool, uint64_t now_ns);
+/* If all is over: they are told, once, and have until spd.end_ns. */
+void spd_procs_end(void);
 /* Processes as the view wants them. */
 void spd_procs_follow(const struct sp_view *v, uint64_t now_ns);
 /* pollfds of all: two each.  Their number. */
 nfds_t spd_procs_fds(struct pollfd *fd);
 void spd_procs_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
-/* "rank 2 (slot 5)"; good until the next call. */
-const char *spd_proc_name(const struct spd_proc *p);
-/* "rank 2 of filter", "I/O process 0 behind filter"; likewise. */
-const char *spd_role_name(uint32_t role);
 
 /* --- talk.c */
 void spd_talk_read(struct spd_proc *p, uint64_t now_ns);
@@ -224,15 +242,15 @@ void spd_feed_begin(struct spd_proc *p);
 void spd_feed_end(struct spd_proc *p);
 void spd_feed_read(struct spd_proc *p, uint64_t now_ns);
 void spd_feed_follow(const struct sp_view *v, uint64_t now_ns);
-/* Ends all, if all is done. */
-void spd_feed_done(void);
 void spd_door_came(uint32_t slot, const char *text);
 void spd_doors_wanted(uint32_t unit);
 /* When to call again. */
 uint64_t spd_feed_turn(uint64_t now_ns);
-/* An operator's: chains as spx_chain_ops() says, or a cluster on or off.  true: spd_ctl_asked()
- * follows. */
-bool spd_feed_ask(const char *what, bool on, bool cluster, char why[SPX_TEXT_MAX], uint64_t now_ns);
+/* What was asked for is agreed on, or not: why. */
+typedef void spd_asked_fn(bool ok, const char *why);
+/* An operator's: chains as spx_chain_ops() says, or a cluster on or off.  true: asked() follows. */
+bool spd_feed_ask(const char *what, bool on, bool cluster, spd_asked_fn *asked,
+		  char why[SPX_TEXT_MAX], uint64_t now_ns);
 
 /* --- pipeline.c */
 const struct sp_fact *spd_pipeline_facts(void);
@@ -248,20 +266,24 @@ void spd_pipeline_lead(const struct sp_view *v, const struct spx_view *x, uint64
 /* false: it is refused and ended. */
 bool spd_program_fits(struct spd_proc *p, uint64_t now_ns);
 
-/* --- main.c */
+/* --- end.c */
 /* All is over here: processes end, then the daemon. */
 void spd_end(int status, uint32_t why, const char *text);
 /* A process of this cluster has finished, here or elsewhere. */
 void spd_slot_left(uint32_t slot);
+/* Ends all, if all is done. */
+void spd_end_if_done(void);
+/* Who takes a rank over now would wait for those that have left MPI: then all ends. */
+bool spd_left_too_early(const struct sp_view *v);
 
 /* --- ctl.c */
+/* Take over what can be of files that have changed, and log it; false: nothing, and why. */
+bool spd_reload(char why[SPD_WHY]);
 bool spd_ctl_open(char why[SPD_WHY]);
 void spd_ctl_close(void);
 /* *until_ns: no later than when the listener is watched again. */
 nfds_t spd_ctl_fds(struct pollfd *fd, uint64_t now_ns, uint64_t *until_ns);
 void spd_ctl_poll(const struct pollfd *fd, nfds_t n, uint64_t now_ns);
-/* What spd_feed_ask() was asked for is agreed on, or not: why. */
-void spd_ctl_asked(bool ok, const char *why);
 
 /* --- figures.c */
 /* Counters by group and name; a new object. */

@@ -18,7 +18,6 @@
 #define BEHIND_NS (20 * BASE_MS_NS)  /* before a process that did not read is told again */
 #define IN_ROOM	  8192u
 
-static struct spx_view *view; /* as told to processes here */
 static uint8_t *frame;
 static size_t frame_room, frame_len;
 static const char **address; /* [slots_max] of view's processes */
@@ -29,7 +28,8 @@ static struct {
 	struct spd_proc *proc;
 	pid_t pid;
 	uint32_t number;
-	bool asked, by_operator;
+	bool asked;
+	spd_asked_fn *tell; /* an operator's; NULL: a process asks */
 	uint64_t given_up;
 } ask;
 
@@ -112,9 +112,9 @@ write_view(void)
 {
 	uint32_t i = 0;
 
-	for (; i < view->nproc; i++)
-		address[i] = spd.door[spx_slot_of_id(&spd.group.agreed, view->proc[i].id)];
-	size_t bytes = spx_feed_view_bytes(view);
+	for (; i < spd.told->nproc; i++)
+		address[i] = spd.door[spx_slot_of_id(&spd.group.agreed, spd.told->proc[i].id)];
+	size_t bytes = spx_feed_view_bytes(spd.told);
 	if (bytes > frame_room) {
 		free(frame);
 		frame_room = 2 * bytes;
@@ -124,7 +124,7 @@ write_view(void)
 		frame_room = 0;
 		return false;
 	}
-	frame_len = spx_feed_write_view(frame, frame_room, view, address);
+	frame_len = spx_feed_write_view(frame, frame_room, spd.told, address);
 	return frame_len > 0;
 }
 
@@ -156,13 +156,13 @@ say_role(struct spd_proc *p, const struct sp_view *v)
 void
 spd_feed_follow(const struct sp_view *v, uint64_t now_ns)
 {
-	if (!view)
-		view = spd_pipeline_tables();
+	if (!spd.told)
+		spd.told = spd_pipeline_tables();
 	if (!address)
 		address = calloc(spd.conf->slots_max, sizeof *address);
-	if (view)
-		spd_pipeline_view(v, view);
-	if (!view || !address || !write_view()) {
+	if (spd.told)
+		spd_pipeline_view(v, spd.told);
+	if (!spd.told || !address || !write_view()) {
 		spd_end(1, SP_WHY_OPERATOR, "out of memory");
 		return;
 	}
@@ -175,8 +175,8 @@ spd_feed_follow(const struct sp_view *v, uint64_t now_ns)
 	}
 	if (lacks_address(v))
 		want_ns = base_min_ns(want_ns, now_ns + WANT_NS / 10);
-	spd_pipeline_lead(v, view, now_ns);
-	spd_feed_done();
+	spd_pipeline_lead(v, spd.told, now_ns);
+	spd_end_if_done();
 }
 
 /* ---- addresses ---- */
@@ -250,7 +250,7 @@ hear_chain_ops(struct spd_proc *p, const struct spx_feed *f, uint64_t now_ns)
 	else if (spd_pipeline_chain(f->text.at, f->text.len, why, now_ns)) {
 		spd_say("%s asks: chain %.*s", spd_proc_name(p), (int)f->text.len, f->text.at);
 		ask.asked = true;
-		ask.by_operator = false;
+		ask.tell = NULL;
 		ask.proc = p;
 		ask.pid = p->pid;
 		ask.number = f->number;
@@ -261,14 +261,16 @@ hear_chain_ops(struct spd_proc *p, const struct spx_feed *f, uint64_t now_ns)
 }
 
 bool
-spd_feed_ask(const char *what, bool on, bool cluster, char why[SPX_TEXT_MAX], uint64_t now_ns)
+spd_feed_ask(const char *what, bool on, bool cluster, spd_asked_fn *asked, char why[SPX_TEXT_MAX],
+	     uint64_t now_ns)
 {
 	if (ask.asked)
 		return spx_say(why, "another change is under way; ask again");
 	if (!(cluster ? spd_pipeline_cluster(what, on, why, now_ns)
 		      : spd_pipeline_chain(what, strlen(what), why, now_ns)))
 		return false;
-	ask.asked = ask.by_operator = true;
+	ask.asked = true;
+	ask.tell = asked;
 	(void)sp_node_asks(spd.node, &ask.given_up);
 	return true;
 }
@@ -284,8 +286,8 @@ settle_ask(void)
 		return;
 	bool ok = given_up == ask.given_up;
 	ask.asked = false;
-	if (ask.by_operator)
-		spd_ctl_asked(ok, why);
+	if (ask.tell)
+		ask.tell(ok, why);
 	else if (ask.proc->pid == ask.pid)
 		answer_process(ask.proc, ask.number, ok, ok ? "" : why);
 }
@@ -418,17 +420,6 @@ spd_feed_read(struct spd_proc *p, uint64_t now_ns)
 }
 
 /* ---- the end, time ---- */
-
-void
-spd_feed_done(void)
-{
-	const struct sp_view *v = spd_view();
-
-	if (!v || !view || spd.ending || !spx_agreed_done(&spd.group.agreed, v, view, spd.left))
-		return;
-	spd_log("all frames are committed");
-	spd_end(0, SP_WHY_NONE, "all frames are committed");
-}
 
 uint64_t
 spd_feed_turn(uint64_t now_ns)

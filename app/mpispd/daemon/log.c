@@ -9,10 +9,8 @@
 static struct spd_line line[SPD_LOG_LINES];
 static uint64_t last;
 
-static const char *keep_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
-
-static const char *
-keep_line(const char *fmt, va_list ap)
+const char *
+spd_log_va(const char *fmt, va_list ap)
 {
 	struct spd_line *l = &line[++last % SPD_LOG_LINES];
 	struct timespec ts;
@@ -31,20 +29,8 @@ spd_log(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	keep_line(fmt, ap);
+	(void)spd_log_va(fmt, ap);
 	va_end(ap);
-}
-
-void
-spd_say(const char *fmt, ...)
-{
-	struct spd_note n = {.type = SPD_NOTE_SAID, .cluster = spd.conf->unit[spd.me].cluster};
-	va_list ap;
-
-	va_start(ap, fmt);
-	snprintf(n.text, sizeof n.text, "%s", keep_line(fmt, ap));
-	va_end(ap);
-	spd_net_cluster(&n);
 }
 
 const struct spd_line *

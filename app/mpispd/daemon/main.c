@@ -25,82 +25,6 @@
 #define CTL_FDS	      33u
 #define SOCKET_FOLDER "/run/mpispd"
 
-struct spd spd;
-
-uint64_t
-spd_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
-}
-
-/* ---- the end ---- */
-
-void
-spd_end(int status, uint32_t why, const char *text)
-{
-	if (spd.ending)
-		return;
-	spd.ending = true;
-	spd.status = status;
-	spd_procs_end((int)why, text);
-}
-
-static bool
-all_have_left(const struct sp_view *v)
-{
-	/* Of a program of PMIx nobody takes a rank over that is dead. */
-	for (uint32_t r = 0; r < v->l.roles; r++)
-		if (!v->gone[r] && !(spd.cluster->pmix && v->role[r] == SP_NONE) &&
-		    (v->role[r] == SP_NONE || !spd.left[v->role[r]]))
-			return false;
-	return true;
-}
-
-/* Who takes a rank over now would wait for those that have left MPI. */
-static bool
-left_too_early(const struct sp_view *v)
-{
-	static const char why[] = "a process died while others had left MPI already; its rank is "
-				  "not taken over any more";
-
-	for (uint32_t r = 0; r < spd.cluster->compute && v->epoch && !spd.cluster->pmix; r++) {
-		if (v->role[r] == SP_NONE || !spd.left[v->role[r]] ||
-		    spd.card[r].epoch == v->epoch + UINT64_C(1))
-			continue;
-		spd_log("%s", why);
-		spd_end(1, SP_WHY_EXIT, why);
-		return true;
-	}
-	return false;
-}
-
-static void
-finish_if_done(const struct sp_view *v)
-{
-	if (spd.ending || left_too_early(v) || !all_have_left(v))
-		return;
-	spd_log("cluster %s has finished", spd.cluster->name);
-	spd_end(0, SP_WHY_NONE, "the cluster has finished");
-}
-
-void
-spd_slot_left(uint32_t slot)
-{
-	const struct sp_view *v = spd_view();
-
-	if (!v || slot >= v->l.slots_max)
-		return;
-	spd.left[slot] = true;
-	if (spd.group.pipeline) {
-		spd_feed_done();
-		return;
-	}
-	finish_if_done(v);
-}
-
 /* ---- news of lib/sp ---- */
 
 static void
@@ -126,10 +50,10 @@ follow_view(uint64_t now_ns)
 		}
 		if (spd.cluster->pmix) {
 			spd_foreign_follow();
-			finish_if_done(v);
+			spd_end_if_done();
 			continue;
 		}
-		if (left_too_early(v))
+		if (spd_left_too_early(v))
 			return;
 		spd_talk_follow(v, now_ns);
 	}
@@ -154,30 +78,6 @@ watch_daemon_signals(void)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* All daemons of a universe have one configuration, so another one is not for a daemon to take. */
-bool
-spd_reload(char why[SPD_WHY])
-{
-	struct spd_conf *now = spd_conf_read(spd.file, why);
-
-	if (!now)
-		return false;
-	uint32_t k = (uint32_t)(spd.cluster - spd.conf->cluster);
-	bool other = now->hash != spd.conf->hash || now->cluster[k].own != spd.cluster->own;
-	spd_conf_free(now);
-	if (other)
-		spd_log("reload: %s has changed; for that stop all daemons, and start them again",
-			spd.file);
-	if (!spd.conf->psk_file) {
-		snprintf(why, SPD_WHY, "without universe.psk_file nothing is read again");
-		return false;
-	}
-	if (!spd_net_rekey(why))
-		return false;
-	spd_log("reload: keys of %s", spd.conf->psk_file);
-	return true;
 }
 
 static void
@@ -250,7 +150,7 @@ sleep_daemon(struct pollfd *fd, nfds_t n, uint64_t until_ns)
 static void
 turn_daemon(struct pollfd *fd)
 {
-	uint64_t now = spd_now_ns(), until = spd_net_greet(now);
+	uint64_t now = spd_now_ns(), until = spd_begin_turn(now);
 
 	spd_node_turn(now);
 	follow_view(now);
@@ -262,6 +162,7 @@ turn_daemon(struct pollfd *fd)
 	until = base_min_ns(until, net_expiry_ns(now));
 	if (spd.ending)
 		until = base_min_ns(until, spd.end_ns);
+	spd_procs_end();
 	fd[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
 	fd[2] = (struct pollfd){.fd = spd_journal_fd(), .events = POLLIN};
@@ -274,7 +175,7 @@ turn_daemon(struct pollfd *fd)
 	spd_journal_turn(now);
 	spd_foreign_poll(now); /* before ends of processes: what they said comes first */
 	spd_procs_poll(fd + OWN_FDS + ctl, procs, now);
-	spd_net_read(now);
+	spd_net_read(spd_hear, now);
 	spd_ctl_poll(fd + OWN_FDS, ctl, now);
 	follow_view(now);
 	if (spd.ending && now >= spd.end_ns && spd.status)
@@ -308,8 +209,6 @@ run_daemon(void)
 		return 1;
 	}
 	claim_processor();
-	spd.want_ns = BASE_NEVER_NS;
-	spd.deadline_ns = spd_now_ns() + spd.conf->start_timeout_s * BASE_S_NS;
 	/* What the others are told of the end may wait for the disk. */
 	while (!spd.ending || spd_procs_left() ||
 	       (spd.node && !spd.disk_failed && !sp_node_is_durable(spd.node)))

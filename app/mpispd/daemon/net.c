@@ -7,12 +7,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE_MAX  256		     /* blocks for a unit that does not take any */
-#define HELLO_NS   (50 * BASE_MS_NS) /* between two words to those that have not answered */
+#define QUEUE_MAX  256 /* blocks for a unit that does not take any */
 #define BLOCK_ROOM (1u << 20)
 
 static uint8_t *block; /* BLOCK_ROOM */
@@ -154,200 +154,22 @@ spd_net_cluster(const struct spd_note *n)
 			spd_net_note(spd.group.unit[u], n);
 }
 
-/* ---- beginning together ---- */
-
-/* The others wait for it, unless its cluster starts later. */
-static bool
-is_needed(uint32_t unit)
+void
+spd_say(const char *fmt, ...)
 {
-	return !spd.conf->cluster[spd.conf->unit[unit].cluster].later;
-}
+	struct spd_note n = {.type = SPD_NOTE_SAID, .cluster = spd.conf->unit[spd.me].cluster};
+	va_list ap;
 
-static enum spd_here
-state_of_start(void)
-{
-	if (spd.node)
-		return SPD_HERE_RUNS;
-	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		if (u != spd.me && is_needed(u) && !spd.peer[u].heard)
-			return SPD_HERE_WAITS;
-	return SPD_HERE_ALL;
-}
-
-static void
-tell_here(uint32_t unit)
-{
-	spd_net_note(unit, &(struct spd_note){.type = SPD_NOTE_HERE,
-					      .version = SPD_WIRE_VERSION,
-					      .state = (uint8_t)state_of_start(),
-					      .hash = spd.conf->hash,
-					      .own = spd.cluster->own});
-}
-
-static void
-tell_here_all(void)
-{
-	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		if (u != spd.me)
-			tell_here(u);
-}
-
-static void
-begin_now(uint64_t now_ns)
-{
-	char why[SPD_WHY];
-
-	if (!spd_node_begin(now_ns, why)) {
-		spd_log("%s", why);
-		spd_end(1, SP_WHY_OPERATOR, why);
-		return;
-	}
-	tell_here_all();
-}
-
-/* NULL: it is as we are. */
-static const char *
-difference_to(uint32_t unit, const struct spd_note *n)
-{
-	if (n->version != SPD_WIRE_VERSION)
-		return "runs another version of mpispd: update one of them";
-	if (n->hash != spd.conf->hash)
-		return "has another configuration: give all units the same file";
-	if (&spd.conf->cluster[spd.conf->unit[unit].cluster] == spd.cluster &&
-	    n->own != spd.cluster->own)
-		return "has another program, io, wdir, relay or place of a unit for the cluster "
-		       "of both: give its units the same file";
-	return NULL;
-}
-
-static void
-hear_here(uint32_t from, const struct spd_note *n, uint64_t now_ns)
-{
-	const struct spd_unit *u = &spd.conf->unit[from];
-	struct spd_peer *p = &spd.peer[from];
-	const char *other = difference_to(from, n);
-	bool first = !p->heard;
-
-	if (other) {
-		if (!p->refused)
-			spd_log("unit %s %s; it does not count as here", u->name, other);
-		p->refused = true;
-		return;
-	}
-	p->heard = true;
-	p->here = n->state;
-	if (first)
-		spd_log("unit %s is up", u->name);
-	/* A cluster that runs takes back a unit without waiting for other clusters. */
-	if (!spd.node && n->state == SPD_HERE_RUNS)
-		begin_now(now_ns);
-	else if (first || (spd.node && n->state != SPD_HERE_RUNS))
-		tell_here(from);
-}
-
-static void
-name_missing(void)
-{
-	char text[SPD_LOG_TEXT - 40] = "";
-	size_t at = 0;
-
-	for (uint32_t u = 0; u < spd.conf->nunits && at < sizeof text - 1; u++)
-		if (u != spd.me && is_needed(u) && !spd.peer[u].heard)
-			at += (size_t)snprintf(text + at, sizeof text - at, " %s",
-					       spd.conf->unit[u].name);
-	spd_log("%u s are over; these units are not up:%s (do their daemons run, at these "
-		"addresses, with the same %s?)",
-		spd.conf->start_timeout_s, text, spd.conf->psk_file ? "key" : "ports");
-}
-
-uint64_t
-spd_net_greet(uint64_t now_ns)
-{
-	bool all = true;
-
-	if (spd.node || spd.ending)
-		return BASE_NEVER_NS;
-	if (now_ns < spd.hello_ns)
-		return spd.hello_ns;
-	for (uint32_t u = 0; u < spd.conf->nunits; u++)
-		all &= u == spd.me || !is_needed(u) ||
-		       (spd.peer[u].heard && spd.peer[u].here >= SPD_HERE_ALL);
-	if (all) {
-		begin_now(now_ns);
-		return BASE_NEVER_NS;
-	}
-	if (now_ns >= spd.deadline_ns) {
-		name_missing();
-		spd_end(1, SP_WHY_OPERATOR, "some units did not come");
-		return BASE_NEVER_NS;
-	}
-	spd.hello_ns = now_ns + HELLO_NS;
-	tell_here_all();
-	return spd.hello_ns;
+	va_start(ap, fmt);
+	snprintf(n.text, sizeof n.text, "%s", spd_log_va(fmt, ap));
+	va_end(ap);
+	spd_net_cluster(&n);
 }
 
 /* ---- receiving ---- */
 
-static void
-take_block(uint32_t from, const uint8_t *bytes, size_t len, uint64_t now_ns)
-{
-	const struct spd_conf *c = spd.conf;
-	struct spd_note n;
-
-	if (from >= c->nunits || !spd_note_read(&n, bytes, len)) {
-		/* Once: who sends one may send many. */
-		if (from < c->nunits && !spd.peer[from].malformed++)
-			spd_log("a malformed block from unit %s; more are not told",
-				c->unit[from].name);
-		return;
-	}
-	if (n.type == SPD_NOTE_HERE) {
-		hear_here(from, &n, now_ns);
-		return;
-	}
-	uint32_t unit = spd_group_unit(&spd.group, from);
-	if (unit == SP_NONE || !spd.node)
-		return;
-	switch (n.type) {
-	case SPD_NOTE_SP:
-		spd_node_frame(unit, n.body, n.n, now_ns);
-		break;
-	case SPD_NOTE_CARD:
-		spd_card_came(&n, now_ns);
-		break;
-	case SPD_NOTE_WANT:
-		if (spd.group.pipeline)
-			spd_doors_wanted(from);
-		else
-			spd_card_wanted(from, n.epoch);
-		break;
-	case SPD_NOTE_DOOR:
-		if (spd.group.pipeline)
-			spd_door_came(n.slot, n.text);
-		break;
-	case SPD_NOTE_SAID:
-		spd_log("%s: %s", c->unit[from].name, n.text);
-		break;
-	case SPD_NOTE_LEFT:
-		spd_slot_left(n.slot);
-		break;
-	case SPD_NOTE_ABORT:
-		spd_log("%s", n.text);
-		spd_end((int)n.status, SP_WHY_OPERATOR, n.text);
-		break;
-	case SPD_NOTE_PART:
-	case SPD_NOTE_PART_WANT:
-	case SPD_NOTE_GET:
-	case SPD_NOTE_GOT:
-		spd_foreign_hear(unit, &n, now_ns);
-		break;
-	case SPD_NOTE_HERE:
-		break;
-	}
-}
-
 void
-spd_net_read(uint64_t now_ns)
+spd_net_read(spd_hear_fn *hear, uint64_t now_ns)
 {
 	(void)datagram_progress(spd.net);
 	for (;;) {
@@ -355,6 +177,6 @@ spd_net_read(uint64_t now_ns)
 		if (n < 0)
 			return;
 		int64_t from = datagram_source(spd.net);
-		take_block((uint32_t)from, block, (size_t)n, now_ns);
+		hear((uint32_t)from, block, (size_t)n, now_ns);
 	}
 }

@@ -15,6 +15,9 @@
 
 #define RETRY_NS (500 * BASE_MS_NS) /* before a voter whose disk failed tries again */
 
+static void *node_mem;
+static uint64_t retry_disk_ns;
+
 /* ---- what lib/sp asks for ---- */
 
 static void
@@ -199,10 +202,10 @@ make_node(const void *journal, size_t len, uint64_t now_ns, char why[SPD_WHY])
 {
 	char text[QUORUM_WHY_MAX] = "";
 
-	spd.node_mem = calloc(1, sp_node_footprint(&spd.node_conf));
-	if (spd.node_mem)
-		spd.node = sp_node_new(&spd.node_conf, &ops, NULL, spd.node_mem, journal, len,
-				       now_ns, text);
+	node_mem = calloc(1, sp_node_footprint(&spd.node_conf));
+	if (node_mem)
+		spd.node = sp_node_new(&spd.node_conf, &ops, NULL, node_mem, journal, len, now_ns,
+				       text);
 	if (!spd.node)
 		snprintf(why, SPD_WHY, "%s", text[0] ? text : "out of memory");
 	return spd.node != NULL;
@@ -256,12 +259,6 @@ spd_node_begin(uint64_t now_ns, char why[SPD_WHY])
 
 /* ---- driving ---- */
 
-const struct sp_view *
-spd_view(void)
-{
-	return spd.node ? sp_node_view(spd.node) : NULL;
-}
-
 void
 spd_node_frame(uint32_t unit, const void *frame, size_t len, uint64_t now_ns)
 {
@@ -276,7 +273,7 @@ vote_again(uint64_t now_ns)
 	size_t len;
 	void *journal = spd_journal_read(&len);
 
-	spd.retry_disk_ns = now_ns + RETRY_NS;
+	retry_disk_ns = now_ns + RETRY_NS;
 	if (journal && sp_node_vote_again(spd.node, journal, len, now_ns, why)) {
 		spd.disk_failed = false;
 		spd_log("the journal can be written again; this voter votes");
@@ -293,7 +290,7 @@ spd_node_turn(uint64_t now_ns)
 			sp_node_alive(spd.node, spd.proc[i].slot, now_ns);
 	if (spd.node && !spd.ending)
 		sp_node_turn(spd.node, now_ns);
-	if (spd.disk_failed && now_ns >= spd.retry_disk_ns)
+	if (spd.disk_failed && now_ns >= retry_disk_ns)
 		vote_again(now_ns);
 }
 
@@ -302,7 +299,7 @@ spd_node_expiry_ns(void)
 {
 	uint64_t at = spd.node && !spd.ending ? sp_node_expiry_ns(spd.node) : BASE_NEVER_NS;
 
-	return spd.disk_failed ? base_min_ns(at, spd.retry_disk_ns) : at;
+	return spd.disk_failed ? base_min_ns(at, retry_disk_ns) : at;
 }
 
 void
@@ -310,7 +307,7 @@ spd_node_end(bool forget)
 {
 	sp_node_free(spd.node);
 	spd.node = NULL;
-	free(spd.node_mem);
+	free(node_mem);
 	free(spd.started);
 	free(spd.left);
 	free(spd.card);

@@ -16,6 +16,7 @@
 #define WANT_NS (300 * BASE_MS_NS)
 
 static uint8_t out[SP_CLIENT_MAX];
+static uint64_t want_ns = BASE_NEVER_NS; /* when to ask for cards that have not come */
 
 /* An epoch of sp/client.h counts from 1. */
 static uint64_t
@@ -138,7 +139,7 @@ spd_talk_follow(const struct sp_view *v, uint64_t now_ns)
 		if (spd.proc[i].pid)
 			tell_epoch(&spd.proc[i], v, roles);
 	free(roles);
-	spd.want_ns = cards_missing(v) ? now_ns + WANT_NS : BASE_NEVER_NS;
+	want_ns = cards_missing(v) ? now_ns + WANT_NS : BASE_NEVER_NS;
 }
 
 /* ---- cards ---- */
@@ -194,17 +195,17 @@ spd_card_turn(uint64_t now_ns)
 
 	if (!v || spd.ending)
 		return BASE_NEVER_NS;
-	if (now_ns < spd.want_ns)
-		return spd.want_ns;
+	if (now_ns < want_ns)
+		return want_ns;
 	if (!cards_missing(v)) {
-		spd.want_ns = BASE_NEVER_NS;
+		want_ns = BASE_NEVER_NS;
 		return BASE_NEVER_NS;
 	}
-	spd.want_ns = now_ns + WANT_NS;
+	want_ns = now_ns + WANT_NS;
 	spd_net_cluster(&(struct spd_note){.type = SPD_NOTE_WANT,
 					   .cluster = spd.conf->unit[spd.me].cluster,
 					   .epoch = epoch_of(v)});
-	return spd.want_ns;
+	return want_ns;
 }
 
 /* ---- what a process says ---- */
