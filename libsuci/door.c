@@ -30,10 +30,10 @@ read_relays(struct datagram_sock *s, const char *text)
 	for (;;) {
 		size_t len = strcspn(text, ",");
 		struct suci_addr *to = &s->door.relay[s->door.nrelays];
-		if (s->door.nrelays == DOOR_CLIENT_SITES || !suci_addr_parse(text, len, to) ||
-		    to->family != 4)
+		if (s->door.nrelays == DOOR_CLIENT_SITES || !suci_addr_parse(text, len, to))
 			return -1;
-		if (s->door.nrelays++ && !memcmp(to, &s->door.relay[0], sizeof *to))
+		if (s->door.nrelays++ && (!memcmp(to, &s->door.relay[0], sizeof *to) ||
+					  to->family != s->door.relay[0].family))
 			return -1;
 		if (!text[len])
 			return 0;
@@ -63,14 +63,16 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 	door_client_init(&s->door.client, &c, s->door.own, 1, NULL, 0);
 	bool good = !conf->relay || !read_relays(s, conf->relay);
 	if (good && conf->relay && datagram_out_of_reach(s, &s->door.relay[0]))
-		datagram_fail_open(EINVAL, "relay %.60s has an IPv4 address, and conf.ip is IPv6",
+		datagram_fail_open(EINVAL,
+				   "relay %.60s and conf.ip: one is an IPv4 address, one of IPv6",
 				   conf->relay);
 	else if (good)
 		return 0;
 	else
 		datagram_fail_open(EINVAL,
-				   "relay is \"%.60s\" and has to be an IPv4 address and a port, "
-				   "like 10.0.0.254:7812, or two of them with a comma between",
+				   "relay is \"%.60s\" and has to be an address and a port, like "
+				   "10.0.0.254:7812 or [fd00::fe]:7812, or two of one kind with a "
+				   "comma between",
 				   conf->relay);
 	return -1;
 }

@@ -117,6 +117,14 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 	return err;
 }
 
+/* Who says nothing of it is at any address of the kind that the relay has. */
+static const char *
+ip_to_bind(const struct db_entry *me, const struct datagram_conf *conf)
+{
+	bool six = conf->relay && conf->relay[0] == '[';
+	return !conf->ip && six && suci_addr_is_any(&me->at) ? "::" : conf->ip;
+}
+
 static void *
 take_sock(struct datagram_sock *s, size_t n)
 {
@@ -316,7 +324,7 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	datagram_in_init(s);
 	datagram_mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
-	bool told = open_udp(s, me, conf->ip) || datagram_keys_open(s, conf, &seal) ||
+	bool told = open_udp(s, me, ip_to_bind(me, conf)) || datagram_keys_open(s, conf, &seal) ||
 		    datagram_door_init(s, conf);
 	int err = told ? errno : 0;
 	if (!told && (mark_alive(s) < 0 || make_sock_peers(s, db) < 0 || make_sock_lanes(s) < 0 ||

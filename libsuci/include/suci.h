@@ -48,7 +48,7 @@
  *            handler ran while they slept, unless a block is already on its way
  *            between the caller's buffer and the wire; then they go on.
  * Limits     ids 0 .. 65535, and those of doors; blocks 0 .. 2^42 bytes; IPv4
- *            and IPv6 (global and unique local addresses); doors at relays IPv4.
+ *            and IPv6 (global and unique local addresses).
  * Units      bytes, bytes per second, microseconds and milliseconds as the names
  *            say.  sec, usec: a time to wait; 0, 0 only looks, sec < 0 has no end.
  *
@@ -171,8 +171,9 @@ struct datagram_conf {
 	/* Doors: how many ids beyond the database there may be at a time, 0 .. 65535; 0: none.
 	 * With doors db and db_file may both be NULL. */
 	uint32_t doors;
-	/* The relay of our cluster that carries them, "IPv4:port", or two with a comma between
-	 * them; NULL: nobody, others reach us at ip and port themselves. */
+	/* The relay of our cluster that carries them, "IPv4:port" or "[IPv6]:port", or two of
+	 * one kind with a comma between them; NULL: nobody, others reach us at ip and port
+	 * themselves. */
 	const char *relay;
 	uint64_t realm; /* only doors of one realm find each other */
 };

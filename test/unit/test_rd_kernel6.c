@@ -94,6 +94,19 @@ only_open_ports_are_reached(void **state)
 					assert_int_equal(rd_packet_shard(&s, f, LEN), 0);
 			}
 		}
+	/* From an address that is the other leg's. */
+	static const struct rd_six other = {.address = {0x20, 1, 0xd, 0xb8, [15] = 0xf0},
+					    .prefix_len = 120},
+				   beside = {.address = {0x20, 1, 0xd, 0xb8, [15] = 0xf0},
+					     .prefix_len = 121};
+	for (int tcp = 0; tcp < 2; tcp++) {
+		kernel_frame(f, &p, &s, tcp ? TCP : UDP, 999, tcp ? 22 : 53, SYN);
+		s.other_six = &beside;
+		assert_int_equal(parsed(&s, f, LEN).verdict, RD_RX_TAP);
+		s.other_six = &other;
+		assert_int_equal(parsed(&s, f, LEN).verdict, RD_RX_DROP);
+		assert_int_equal(parsed(&s, f, LEN).drop, RD_DROP_tap_source);
+	}
 }
 
 /* What the kernel sends opens the way for the answer, and for nothing else. */

@@ -32,7 +32,7 @@
 # string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
 # TB_STATS_DIR (TB_DIR), TB_VLAN_IN and TB_VLAN_WAN (none: VLANs of the legs), TB_ONE_PORT=1
 # (both at priv0).  IPV6=1: relays reach those of other clusters and the server by IPv6, those
-# in IPV4_ONLY do not.
+# in IPV4_ONLY do not.  IPV6_INSIDE='a b': nodes of these clusters have IPv6 alone, their relays both.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 #
@@ -89,6 +89,24 @@ testbed_addr() { # testbed_addr NODE: its private address
 	srv) echo $TB_SRV ;;
 	*) testbed_die "no node $1" ;;
 	esac
+}
+
+# The same by IPv6, where nodes have that alone (IPV6_INSIDE): 10.0.0.254 is fd00::fe, in all clusters.
+testbed_six_inside() { [[ " ${IPV6_INSIDE:-} " == *" ${1:0:1} "* ]]; } # NODE or CLUSTER
+testbed_inside_six() { # NODE
+	local v4
+	v4=$(testbed_addr "$1")
+	printf 'fd00::%x\n' "${v4##*.}"
+}
+# testbed_inside NODE [PORT]: where others of its cluster reach it.
+testbed_inside() {
+	if ! testbed_six_inside "$1"; then
+		echo "$(testbed_addr "$1")${2:+:$2}"
+	elif [ -n "${2:-}" ]; then
+		echo "[$(testbed_inside_six "$1")]:$2"
+	else
+		testbed_inside_six "$1"
+	fi
 }
 
 # Further private addresses of a front end: gates to the foreign hosts of its cluster, one
@@ -186,7 +204,12 @@ _tb_cluster() {
 		_tb_ns "$n"
 		_tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN"
 		_tb_port "${c}sw" br0 "p$i"
-		_tb_address "$n" eth0 "$(testbed_addr "$n")/24"
+		if testbed_six_inside "$c"; then
+			_tb_settle "$n" 'set net/ipv6/conf/eth0/disable_ipv6 0'
+			_tb_address "$n" eth0 "$(testbed_inside_six "$n")/64" nodad
+		else
+			_tb_address "$n" eth0 "$(testbed_addr "$n")/24"
+		fi
 	done
 	for ((i = 0; i < relays; i++)); do
 		n=${c}fe$i
@@ -279,7 +302,7 @@ testbed_job_part() {
 	shift 3
 	mapfile -t env < <(testbed_mpi_env "$c")
 	testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
-		-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
+		-client "$(_tb_index "$c")" "$(testbed_inside "${c}fe0" 7811)" --launcher mpirun \
 		-np $((NODES * PPN)) "$@"
 }
 
@@ -594,6 +617,8 @@ _tb_identity() {
 
 _tb_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i of relays='' gate gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
+	local inside=''
+	! testbed_six_inside "$c" || inside=", \"ipv6\": \"$(testbed_inside_six "$fe")/64\""
 	local more=${TB_RELAY_CONF:-} wire
 	six=$(_tb_six "$fe")
 	[ -z "$six" ] || { own=", \"ipv6\": \"$(testbed_global_six "$fe")/64\"" server=[$TB_SRV_SIX]:7810; }
@@ -613,6 +638,7 @@ _tb_relayd() {
 		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
 		gates=''
 		for gate in $(testbed_gates "${c}fe$i"); do gates+="${gates:+,}\"$gate\""; done
+		! testbed_six_inside "$c" || relays+=" \"private6\": \"$(testbed_inside_six "${c}fe$i")\","
 		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\", \"gates\": [ $gates ]${TB_GATE_GLOBAL:+, \"gate_global\": \"$TB_GATE_GLOBAL\"} }"
 	done
 	# One key for all relays of the run, as a site's operators would share one.
@@ -624,7 +650,7 @@ _tb_relayd() {
 	"cluster": { "name": "$c", "relays": [ $relays ] },
 	"ports": {
 		"private": { $device, "address": "$(testbed_addr "$fe")",
-			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN${TB_VLAN_IN:+, \"vlan\": $TB_VLAN_IN} },
+			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN${TB_VLAN_IN:+, \"vlan\": $TB_VLAN_IN}$inside },
 		"global": { $wire, "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN${TB_VLAN_WAN:+, \"vlan\": $TB_VLAN_WAN}$own }
 	},

@@ -141,14 +141,15 @@ handle_call(struct rd_listener *listener)
 {
 	struct rd_controller *k = listener->owner;
 	uint64_t now_ns = k->env.loop->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
-	uint32_t ip;
+	struct suci_addr from;
 	if (room_ns > now_ns) {
 		rd_listener_pause(listener, room_ns);
 		return;
 	}
-	int fd = rd_listener_accept(listener, &ip, NULL);
+	int fd = rd_listener_accept(listener, &from);
 	if (fd < 0)
 		return;
+	uint32_t ip = be32_load(from.ip + 12); /* it listens at an IPv4 address */
 	make_agent_room(k, ip);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
 		if (rd_link_open(&k->link[i]))

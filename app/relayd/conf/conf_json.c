@@ -153,6 +153,17 @@ set_ipv4(struct parse *p, const char *pointer, const json_t *v, bool required, u
 		FAULT(p, pointer, "%s cannot be the address of a host on a network", s);
 }
 
+/* Of a relay inside; "" as if it were not there. */
+static void
+set_private6(struct parse *p, const char *pointer, const json_t *v, uint8_t address[16])
+{
+	const char *s = json_is_string(v) ? json_string_value(v) : NULL, *why;
+	if (!s)
+		FAULT(p, pointer, "must be a string like \"fd00::fe\", is %s", type_name(v));
+	else if (*s && (why = rd_conf_read_six(s, strlen(s), address)))
+		FAULT(p, pointer, "\"%.47s\" %s", s, why);
+}
+
 static void
 set_strings(struct parse *p, const char *pointer, const json_t *v)
 {
@@ -240,10 +251,12 @@ set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_
 			set_gates(p, sub, val, relay);
 		else if (strcmp(key, "workers") == 0)
 			set_uint(p, sub, val, &workers, &relay->workers);
+		else if (strcmp(key, "private6") == 0)
+			set_private6(p, sub, val, relay->private6);
 		else
 			FAULT(p, sub,
 			      "unknown key; a relay has private and global, and may have gates, "
-			      "gate_global and workers");
+			      "gate_global, workers and private6");
 	}
 }
 

@@ -204,6 +204,7 @@ schema_key(FILE *out, const struct rd_key *key, const char *name, uint32_t depth
 			"\"gates\": { \"type\": \"array\", \"maxItems\": %u, \"items\": "
 			"{ \"type\": \"string\", \"format\": \"ipv4\" } }, "
 			"\"gate_global\": { \"type\": \"string\", \"format\": \"ipv4\" }, "
+			"\"private6\": { \"type\": \"string\", \"format\": \"ipv6\" }, "
 			"\"workers\": { \"type\": \"integer\", \"minimum\": 1, \"maximum\": %u } } "
 			"}, ",
 			key->min, key->max, (uint32_t)(RD_GATES_MAX - 1), (uint32_t)RD_WORKERS_MAX);

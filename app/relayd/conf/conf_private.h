@@ -26,7 +26,11 @@ void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,
 /* eal.lcores is EAL's syntax, and names enough of them.  A fault's line is looked for in text. */
 void rd_conf_check_lcores(const struct rd_conf *conf, const char *text, size_t len,
 			  struct rd_faults *faults);
-/* Those of IPv6, likewise. */
+/* An IPv6 address, len bytes of text, that others can reach.  NULL, or why not. */
+const char *rd_conf_read_six(const char *text, size_t len, uint8_t ip[16]);
+/* The IPv6 addresses of the legs out of their texts; and the rules of IPv6, likewise. */
+void rd_conf_read_sixes(struct rd_conf *conf, const char *text, size_t len,
+			struct rd_faults *faults);
 void rd_conf_check_six(struct rd_conf *conf, const char *text, size_t len,
 		       struct rd_faults *faults);
 

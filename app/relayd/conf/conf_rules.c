@@ -181,6 +181,11 @@ check_allow(struct rd_rules *r)
 	base_prefix_v4(port->address, to->at[0].addr);
 	to->at[0].len = 96 + port->prefix_len;
 	to->n = 1;
+	if (!port->prefix6_len)
+		return;
+	memcpy(to->at[1].addr, port->address6, sizeof to->at[1].addr);
+	to->at[1].len = port->prefix6_len;
+	to->n = 2;
 }
 
 /* The server is at one place, and every cluster reaches it over its global leg. */
@@ -636,6 +641,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 {
 	struct rd_rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
 	rd_conf_check_legs(conf, text, len, faults);
+	rd_conf_read_sixes(conf, text, len, faults);
 	check_controller(&r);
 	check_relays(&r);
 	check_impi(&r);

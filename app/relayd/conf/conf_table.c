@@ -60,23 +60,30 @@ const char *const rd_leg_names[RD_LEGS_MAX] = {"private", "global", "light0", "l
 		UINT("ports." leg ".tx_descriptors", port[i].tx_descriptors, false, "", 64, 4096,  \
 		     "512", "transmit ring of the port")
 
+#define SIX(leg, i, example, section)                                                         \
+	STRING("ports." leg ".ipv6", port[i].ipv6, false, "",                                 \
+	       "IPv6 address of this leg with the length of its prefix, as " example          \
+	       "; empty: none (see IPv6 " section ")"),                                       \
+		STRING("ports." leg ".gateway6", port[i].gateway6, false, "",                 \
+		       "IPv6 next hop for addresses outside that prefix, may be link-local; " \
+		       "empty: none")
+
 const struct rd_key rd_conf_keys[] = {
 	STRING("cluster.name", cluster.name, true, "a", "name of this cluster in messages"),
 	{"cluster.relays", RD_KEY_RELAYS, true, "", 1, RD_RELAYS_MAX, "", NULL,
 	 "all relays of this cluster, the same list in the same order on each: "
 	 "objects {private, global} of IPv4 addresses; ours is found by address. Optional: gates, "
 	 "further private addresses, one for each remote client after the first (see The "
-	 "gateway), gate_global, and workers, if that relay has not as many as this one",
+	 "gateway), gate_global, and workers, if that relay has not as many as this one. private6 "
+	 "is "
+	 "its IPv6 address on the private leg (see IPv6 inside a cluster)",
 	 AT(cluster.relay)},
 	UINT("cluster.peer_port", cluster.peer_port, false, "", 1, 65535, "7813",
 	     "TCP port on which the cluster's relays talk to each other (private leg)"),
 	PORT("private", RD_LEG_PRIVATE, "1500", "off"),
+	SIX("private", RD_LEG_PRIVATE, "fd00::fe/64", "inside a cluster"),
 	PORT("global", RD_LEG_GLOBAL, "1500", "on"),
-	STRING("ports.global.ipv6", port[RD_LEG_GLOBAL].ipv6, false, "",
-	       "IPv6 address of this leg with the length of its prefix, as 2001:db8::7/64; empty: "
-	       "none (see IPv6 between clusters)"),
-	STRING("ports.global.gateway6", port[RD_LEG_GLOBAL].gateway6, false, "",
-	       "IPv6 next hop for addresses outside that prefix, may be link-local; empty: none"),
+	SIX("global", RD_LEG_GLOBAL, "2001:db8::7/64", "between clusters"),
 	UINT("impi.listen_port", impi.listen_port, false, "", 1, 65535, "7811",
 	     "TCP port on the private leg on which we are the cluster's IMPI server"),
 	UINT("impi.ports", impi.ports, false, "", 1, RD_IMPI_PORTS_MAX, "1",

@@ -238,12 +238,12 @@ configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *nam
 	return -1;
 }
 
-/* Trunks do without the kernel's IPv6. */
+/* Trunks do without the kernel's IPv6, processes of the cluster start over it. */
 static bool
-needs_six(const struct rd_conf *conf, const char *why)
+needs_six(const struct rd_conf *conf, int leg, const char *why)
 {
 	struct suci_addr server;
-	if (rd_conf_server(conf, &server) && server.family == 6)
+	if (leg == RD_LEG_PRIVATE || (rd_conf_server(conf, &server) && server.family == 6))
 		return true;
 	rd_log(RD_LOG_WARNING, "%s; there is no TCP over IPv6 on the global leg", why);
 	return false;
@@ -305,7 +305,7 @@ open_tap(struct rd_kernel *k, const struct rd_worker *first, int leg, char *err,
 	}
 	if (configure(port, first->leg[leg].self.mac, name, sock, err, err_max) ||
 	    add_tap_gates(k->conf, leg, name, err, err_max) ||
-	    (configure6(port, name, err, err_max) && needs_six(k->conf, err)))
+	    (configure6(port, name, err, err_max) && needs_six(k->conf, leg, err)))
 		goto err_close;
 	close(sock);
 	sock = -1;

@@ -305,7 +305,7 @@ init_legs(struct rd_worker *w, char *err, size_t err_max)
 		for (uint32_t k = 0; i < RD_LEGS && k < w->conf->neighbours.nknown; k++) {
 			const struct rd_conf_mac *known = &w->conf->neighbours.known[k];
 			if (known->address ? rd_conf_on_leg(w->conf, i, known->address)
-					   : i == RD_LEG_GLOBAL)
+					   : rd_conf_knows_six(&w->conf->port[i], known->address6))
 				(void)rd_neigh_fix(w->leg[i].neigh,
 						   known->address ? known->address
 								  : rd_hops_fix(&w->leg[i].hops,

@@ -53,11 +53,10 @@ bound_socket(const char *device, const void *address, socklen_t len)
  * is sent again after 1 s and 3 s.  Behind so many he waits less than that. */
 #define BACKLOG 1024
 
-int
-rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
+static int
+listen_sock(const char *device, const void *address, socklen_t len)
 {
-	struct sockaddr_in sin = sock_address_of(ip, port);
-	int fd = bound_socket(device, &sin, sizeof sin);
+	int fd = bound_socket(device, address, len);
 	if (fd < 0)
 		return fd;
 	if (listen(fd, BACKLOG)) {
@@ -66,6 +65,20 @@ rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
 		return err;
 	}
 	return fd;
+}
+
+int
+rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
+{
+	struct sockaddr_in sin = sock_address_of(ip, port);
+	return listen_sock(device, &sin, sizeof sin);
+}
+
+int
+rd_sock_listen6(const char *device, const uint8_t ip[16], uint32_t port)
+{
+	struct sockaddr_in6 sin6 = sock_address6_of(ip, port);
+	return listen_sock(device, &sin6, sizeof sin6);
 }
 
 /* Both of the same family. */

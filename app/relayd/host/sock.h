@@ -15,6 +15,8 @@
 
 /* device NULL: not bound to one. */
 int rd_sock_listen(const char *device, uint32_t ip, uint32_t port);
+/* The same over IPv6, the address as on the wire. */
+int rd_sock_listen6(const char *device, const uint8_t ip[16], uint32_t port);
 /* Connecting from from_ip, any port, tuned; EPOLLOUT says when rd_sock_error() knows. */
 int rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port,
 		    bool impatient);

@@ -205,26 +205,39 @@ init_cluster(struct rd_jobs *j, char *err, size_t err_max)
 }
 
 static int
-listen_on(struct rd_jobs *j, struct rd_listener *l, uint32_t port,
+listen_on(struct rd_jobs *j, struct rd_listener *l, bool six, uint32_t port,
 	  void (*knock)(struct rd_listener *), char *err, size_t err_max)
 {
-	uint32_t address = j->conf->port[RD_LEG_PRIVATE].address;
-	int fd = rd_sock_listen(j->tap_name[RD_LEG_PRIVATE], address, port);
+	const struct rd_conf_port *p = &j->conf->port[RD_LEG_PRIVATE];
+	const char *device = j->tap_name[RD_LEG_PRIVATE];
+	int fd = six ? rd_sock_listen6(device, p->address6, port)
+		     : rd_sock_listen(device, p->address, port);
 	int r = fd < 0 ? fd : rd_listener_add(l, j->loop, fd, knock, j);
 	if (r == 0)
 		return 0;
 	char a[RD_IPV4_TEXT];
-	snprintf(err, err_max, "cannot listen on %s port %u: %s", rd_ipv4_text(address, a), port,
-		 strerror(-r));
+	snprintf(err, err_max, "cannot listen on %s port %u: %s",
+		 six ? p->ipv6 : rd_ipv4_text(p->address, a), port, strerror(-r));
 	if (fd >= 0)
 		close(fd);
 	return -1;
 }
 
+static int
+listen_impi(struct rd_jobs *j, bool six, char *err, size_t err_max)
+{
+	struct rd_listener *l = &j->listen_impi[six ? RD_IMPI_PORTS_MAX : 0];
+	for (uint32_t i = 0; i < j->conf->impi.ports; i++)
+		if (listen_on(j, &l[i], six, j->conf->impi.listen_port + i, rd_session_accept, err,
+			      err_max))
+			return -1;
+	return 0;
+}
+
 void
 rd_jobs_zero(struct rd_jobs *j)
 {
-	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
+	for (uint32_t i = 0; i < 2 * RD_IMPI_PORTS_MAX; i++)
 		j->listen_impi[i].watch.fd = -1;
 	j->listen_peer.watch.fd = -1;
 	LIST_INIT(&j->sessions);
@@ -242,12 +255,13 @@ rd_jobs_init(struct rd_jobs *j, char *err, size_t err_max)
 	init_members(j);
 	if (init_cluster(j, err, err_max))
 		return -1;
-	for (uint32_t i = 0; i < conf->impi.ports; i++)
-		if (listen_on(j, &j->listen_impi[i], conf->impi.listen_port + i, rd_session_accept,
-			      err, err_max))
-			return -1;
+	if (listen_impi(j, false, err, err_max))
+		return -1;
+	if (conf->port[RD_LEG_PRIVATE].prefix6_len && listen_impi(j, true, err, err_max))
+		return -1;
 	if (conf->cluster.nrelays > 1 &&
-	    listen_on(j, &j->listen_peer, conf->cluster.peer_port, rd_peer_accept, err, err_max))
+	    listen_on(j, &j->listen_peer, false, conf->cluster.peer_port, rd_peer_accept, err,
+		      err_max))
 		return -1;
 	rd_peer_init(j);
 	return 0;
@@ -256,7 +270,7 @@ rd_jobs_init(struct rd_jobs *j, char *err, size_t err_max)
 static void
 close_impi(struct rd_jobs *j)
 {
-	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
+	for (uint32_t i = 0; i < 2 * RD_IMPI_PORTS_MAX; i++)
 		rd_listener_close(&j->listen_impi[i]);
 }
 
@@ -286,7 +300,7 @@ rd_jobs_tick(struct rd_jobs *j, bool dials)
 	rd_log_limit_tick(&j->limit_allow, now_ns);
 	rd_log_limit_tick(&j->limit_peer, now_ns);
 	rd_listener_tick(&j->listen_peer);
-	for (uint32_t i = 0; i < j->conf->impi.ports; i++)
+	for (uint32_t i = 0; i < 2 * RD_IMPI_PORTS_MAX; i++)
 		rd_listener_tick(&j->listen_impi[i]);
 	rd_session_tick(j);
 	relay_cluster_tick(j->cluster, now_ns);

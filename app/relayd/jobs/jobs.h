@@ -57,7 +57,8 @@ struct rd_jobs {
 	/* To the IMPI server; nkeys 0: in clear. */
 	struct seal_link_conf server_keys;
 
-	struct rd_listener listen_impi[RD_IMPI_PORTS_MAX]; /* [i]: port impi.listen_port + i */
+	/* [i]: port impi.listen_port + i, and behind all of these the same by IPv6. */
+	struct rd_listener listen_impi[2 * RD_IMPI_PORTS_MAX];
 	struct rd_listener listen_peer;
 	uint64_t began_ns;
 	LIST_HEAD(, rd_session) sessions;

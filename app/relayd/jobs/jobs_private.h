@@ -25,7 +25,7 @@ struct rd_session {
 	uint8_t seat_out[64];
 	char why[RELAY_WHY_MAX]; /* it got no room */
 	struct side side[2];	 /* by enum relay_side */
-	char client[RD_IPV4_TEXT + 8];
+	char client[SUCI_ADDR_TEXT_MAX];
 	int seat;      /* in the lobby, until it has said its rank */
 	bool admitted; /* it has, and is a job: the next two are set */
 	uint32_t id;

@@ -210,11 +210,13 @@ rd_peer_accept(struct rd_listener *listener)
 {
 	struct rd_jobs *j = listener->owner;
 	char a[RD_IPV4_TEXT];
-	uint32_t ip, self = j->conf->cluster.self;
-	int fd = rd_listener_accept(listener, &ip, NULL);
+	struct suci_addr from;
+	uint32_t self = j->conf->cluster.self;
+	int fd = rd_listener_accept(listener, &from);
 	if (fd < 0)
 		return;
-	for (uint32_t i = 0; i < self; i++) { /* only lower ones dial us */
+	uint32_t ip = be32_load(from.ip + 12); /* the channel is IPv4's */
+	for (uint32_t i = 0; i < self; i++) {  /* only lower ones dial us */
 		if (j->conf->cluster.relay[i].private_address != ip)
 			continue;
 		struct rd_link *l = place(&j->peer[i]);

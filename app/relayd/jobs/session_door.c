@@ -184,10 +184,10 @@ rd_session_free(struct rd_session *s)
 
 /* The one that the lobby says goes; it is freed by the tick. */
 static void
-make_room(struct rd_jobs *j, uint32_t ip)
+make_room(struct rd_jobs *j, uint64_t source)
 {
 	struct rd_session *s;
-	int seat = base_lobby_victim(&j->lobby, ip, j->loop->now_ns);
+	int seat = base_lobby_victim(&j->lobby, source, j->loop->now_ns);
 	LIST_FOREACH(s, &j->sessions, link)
 	{
 		if (seat < 0 || s->seat != seat)
@@ -206,17 +206,15 @@ rd_jobs_strangers_bytes(void)
 }
 
 static bool
-allowed(struct rd_jobs *j, uint32_t ip, uint32_t port)
+allowed(struct rd_jobs *j, const struct suci_addr *from, const uint8_t address[16], uint32_t port)
 {
-	uint8_t address[16];
-	char from[RD_IPV4_TEXT];
-	base_prefix_v4(ip, address);
+	char text[SUCI_ADDR_TEXT_MAX];
 	if (base_prefixes_have(&j->conf->impi.allowed, address))
 		return true;
 	j->loop->count.strangers_not_allowed++;
 	rd_log_limited(&j->limit_allow, j->loop->now_ns, RD_LOG_WARNING,
 		       "client %s refused on port %u: impi.allow does not cover it",
-		       rd_ipv4_text(ip, from), port);
+		       suci_addr_ip_text(from, text), port);
 	return false;
 }
 
@@ -251,37 +249,41 @@ void
 rd_session_accept(struct rd_listener *l)
 {
 	struct rd_jobs *j = l->owner;
-	uint32_t ip, from_port, index = (uint32_t)(l - j->listen_impi);
-	uint64_t room_ns = base_lobby_room_ns(&j->lobby);
-	char from[RD_IPV4_TEXT];
+	uint32_t index = (uint32_t)(l - j->listen_impi) % RD_IMPI_PORTS_MAX;
+	uint64_t room_ns = base_lobby_room_ns(&j->lobby), source;
+	struct suci_addr from;
+	uint8_t address[16];
+	char text[SUCI_ADDR_TEXT_MAX];
 	if (j->nlisted >= j->conf->limits.jobs + 2 * BASE_LOBBY_SEATS_MAX)
 		room_ns = j->loop->now_ns + RD_LOOP_TICK_MS * BASE_MS_NS; /* the tick frees some */
 	if (room_ns > j->loop->now_ns) {
 		rd_listener_pause(l, room_ns);
 		return;
 	}
-	int fd = rd_listener_accept(l, &ip, &from_port);
+	int fd = rd_listener_accept(l, &from);
 	if (fd < 0)
 		return;
-	rd_ipv4_text(ip, from);
-	if (!allowed(j, ip, j->conf->impi.listen_port + index)) {
+	suci_addr_16(&from, address);
+	source = base_lobby_source(address);
+	if (!allowed(j, &from, address, j->conf->impi.listen_port + index)) {
 		close(fd);
 		return;
 	}
-	make_room(j, ip);
+	make_room(j, source);
 	rd_sock_tune(fd, true);
 	struct rd_session *s = new_session(j, fd);
 	if (!s) {
 		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_ERROR,
-			       "client %s refused: out of memory for its seat", from);
+			       "client %s refused: out of memory for its seat",
+			       suci_addr_ip_text(&from, text));
 		j->loop->count.sessions_refused++;
 		j->loop->count.refused_memory++;
 		close(fd);
 		return;
 	}
 	s->port_index = index;
-	s->seat = base_lobby_enter(&j->lobby, ip, j->loop->now_ns);
-	snprintf(s->client, sizeof s->client, "%s:%u", from, from_port);
+	s->seat = base_lobby_enter(&j->lobby, source, j->loop->now_ns);
+	suci_addr_text(&from, s->client);
 	if (s->seat < 0) { /* all have their grace */
 		relay_startup_abort(s->s, "too many that have not said their rank");
 		rd_session_pump(s);

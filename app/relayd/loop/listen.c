@@ -17,19 +17,23 @@ rd_listener_pause(struct rd_listener *l, uint64_t until_ns)
 }
 
 int
-rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
+rd_listener_accept(struct rd_listener *l, struct suci_addr *from)
 {
 	struct rd_loop *c = l->loop;
-	struct sockaddr_in sin = {0};
-	socklen_t len = sizeof sin;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = {0};
+	socklen_t len = sizeof at;
 	bool pause;
-	int fd = process_accept(l->watch.fd, ip ? (struct sockaddr *)&sin : NULL, ip ? &len : NULL,
-				&pause);
+	int fd = process_accept(l->watch.fd, from ? &at.any : NULL, from ? &len : NULL, &pause);
 	if (fd >= 0) {
-		if (ip)
-			*ip = ntohl(sin.sin_addr.s_addr);
-		if (port)
-			*port = ntohs(sin.sin_port);
+		if (from && at.any.sa_family == AF_INET6)
+			*from = suci_addr_of(at.v6.sin6_addr.s6_addr, ntohs(at.v6.sin6_port));
+		else if (from)
+			*from = suci_addr_v4((const uint8_t *)&at.v4.sin_addr,
+					     ntohs(at.v4.sin_port));
 		return fd;
 	}
 	if (pause) {

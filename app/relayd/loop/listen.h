@@ -9,6 +9,7 @@
 #define RD_LISTEN_H
 
 #include "loop.h"
+#include "suci/addr.h"
 
 #include <stdint.h>
 
@@ -23,8 +24,8 @@ struct rd_listener {
 	void (*knock)(struct rd_listener *l);
 };
 
-/* ip and port: of who came, in host order, or NULL.  A descriptor, or -1: nobody, or it pauses. */
-int rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port);
+/* from: where who came is, of IPv4 or IPv6, or NULL.  A descriptor, or -1: nobody, or it pauses. */
+int rd_listener_accept(struct rd_listener *l, struct suci_addr *from);
 /* Nobody is asked in before that time. */
 void rd_listener_pause(struct rd_listener *l, uint64_t until_ns);
 void rd_listener_tick(struct rd_listener *l);

@@ -15,15 +15,20 @@ enum { ND_LEN = RD_ND_FRAME - RD_ETH_HDR - RD_IPV6_HDR, SOURCE_MAC = 1, TARGET_M
 static const uint8_t all_nodes[16] = {0xff, 2, [15] = 1};
 static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
 
+bool
+rd_six_covers(const struct rd_six *six, const uint8_t address[16])
+{
+	uint32_t bytes = six->prefix_len / 8, bits = six->prefix_len % 8;
+	return memcmp(address, six->address, bytes) == 0 &&
+	       (!bits || (address[bytes] ^ six->address[bytes]) >> (8 - bits) == 0);
+}
+
 const uint8_t *
 rd_next_hop6(const struct rd_station *self, const uint8_t dst[16])
 {
 	static const uint8_t none[16];
 	const struct rd_six *six = self->six;
-	uint32_t bytes = six->prefix_len / 8, bits = six->prefix_len % 8;
-	bool here = memcmp(dst, six->address, bytes) == 0 &&
-		    (!bits || (dst[bytes] ^ six->address[bytes]) >> (8 - bits) == 0);
-	if (here)
+	if (rd_six_covers(six, dst))
 		return dst;
 	return memcmp(six->gateway, none, sizeof none) ? six->gateway : NULL;
 }

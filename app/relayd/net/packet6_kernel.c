@@ -21,10 +21,23 @@ flow_with(const uint8_t host[16], uint32_t protocol)
 	};
 }
 
+/* An address of the other leg's prefix cannot be behind this one. */
+static bool
+astray6(const struct rd_station *self, const uint8_t *ip, struct rd_rx_frame *out)
+{
+	if (!self->other_six || !rd_six_covers(self->other_six, ip + IP_SRC))
+		return false;
+	out->verdict = RD_RX_DROP;
+	out->drop = RD_DROP_tap_source;
+	return true;
+}
+
 void
 rd_kernel6_segment(const struct rd_station *self, const uint8_t *ip, uint32_t len,
 		   struct rd_rx_frame *out)
 {
+	if (astray6(self, ip, out))
+		return;
 	struct rd_flow from = flow_with(ip + IP_SRC, ip[IP_NEXT]);
 	rd_kernel_segment(self, &from, ip + RD_IPV6_HDR, len, out);
 }
@@ -52,6 +65,8 @@ rd_kernel6_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t len,
 {
 	const uint8_t *icmp = ip + RD_IPV6_HDR, *quote = icmp + RD_ICMP_HDR;
 	uint32_t left = len - RD_ICMP_HDR;
+	if (astray6(self, ip, out))
+		return;
 	out->verdict = RD_RX_DROP;
 	out->drop = RD_DROP_icmp_kind; /* of routers above all, redirects */
 	if (icmp[0] == ECHO_REPLY) {

@@ -168,7 +168,7 @@ static void
 on_accept(struct rd_listener *l)
 {
 	struct rd_rpc_server *s = l->owner;
-	int fd = rd_listener_accept(l, NULL, NULL);
+	int fd = rd_listener_accept(l, NULL);
 	if (fd < 0)
 		return;
 	struct rd_rpc_client *c = find_place(s);

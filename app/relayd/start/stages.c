@@ -484,6 +484,8 @@ set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 		leg->six.prefix_len = p->prefix6_len;
 		leg->self.six = &leg->six;
 	}
+	if (i < RD_LEGS && r->conf->port[RD_LEG_GLOBAL - i].prefix6_len)
+		leg->self.other_six = &w->leg[RD_LEG_GLOBAL - i].six;
 	if (i < RD_LEGS)
 		set_open(r->conf, i, &leg->self);
 	memcpy(leg->self.mac, port->mac, 6);
@@ -709,14 +711,17 @@ work(struct relay *r)
 {
 	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT], more[32] = "";
 	const char *six = r->conf->port[RD_LEG_GLOBAL].ipv6;
+	const char *inside = r->conf->port[RD_LEG_PRIVATE].ipv6;
 	if (r->conf->impi.ports > 1)
 		snprintf(more, sizeof more, " and the next %u", r->conf->impi.ports - 1);
 	rd_log(RD_LOG_INFO,
-	       "ready: cluster %s relay %u, private %s (IMPI port %u%s), global %s%s%s, server %s",
+	       "ready: cluster %s relay %u, private %s%s%s (IMPI port %u%s), global %s%s%s, server "
+	       "%s",
 	       r->conf->cluster.name, r->conf->cluster.self,
-	       rd_ipv4_text(r->conf->port[RD_LEG_PRIVATE].address, a), r->conf->impi.listen_port,
-	       more, rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), *six ? " and " : "",
-	       six, r->conf->impi.server);
+	       rd_ipv4_text(r->conf->port[RD_LEG_PRIVATE].address, a), *inside ? " and " : "",
+	       inside, r->conf->impi.listen_port, more,
+	       rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), *six ? " and " : "", six,
+	       r->conf->impi.server);
 	rd_log(RD_LOG_INFO,
 	       "who has proved nothing takes at most %zu KB, at the IMPI ports (%u connections); "
 	       "what "

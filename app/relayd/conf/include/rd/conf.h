@@ -65,7 +65,7 @@ struct rd_conf_port {
 	uint32_t udp_port; /* of worker 0; the others at the next ones */
 	uint32_t sealing;  /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
-	char ipv6[64], gateway6[48]; /* of the global leg, as written; and as read: */
+	char ipv6[64], gateway6[48]; /* of the two legs, as written; and as read: */
 	uint8_t address6[16], next6[16];
 	uint32_t prefix6_len; /* 0: no IPv6 */
 };
@@ -90,6 +90,7 @@ struct rd_conf_relay {
 	uint32_t gate[RD_GATES_MAX], ngates;
 	uint32_t gate_global; /* 0: global_address */
 	uint32_t workers;     /* as written 0: as many as ours */
+	uint8_t private6[16]; /* all zero: it has none inside; ours is ports.private.ipv6 */
 };
 
 /* How paths are; a worker has its own, which a reload replaces. */
@@ -299,6 +300,8 @@ uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_G
 bool rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address);
 /* Another address of the leg's IPv6 prefix? */
 bool rd_conf_on_leg6(const struct rd_conf_port *port, const uint8_t address[16]);
+/* Is an IPv6 neighbour of neighbours.mac on that leg: in its prefix, or its gateway? */
+bool rd_conf_knows_six(const struct rd_conf_port *port, const uint8_t address[16]);
 /* The address in impi.server, of either kind, without its port; false: it is a name. */
 bool rd_conf_server(const struct rd_conf *conf, struct suci_addr *out);
 /* Are both legs at one port, the private one's? */

@@ -113,8 +113,9 @@ struct rd_station {
 	uint32_t more[RD_STATION_MORE];
 	uint32_t nopen;
 	struct rd_open open[RD_OPEN_MAX];
-	uint32_t other, other_mask; /* the other leg's subnet; mask 0: not known */
-	const struct rd_six *six;   /* NULL: the leg has no IPv6 address */
+	uint32_t other, other_mask;	/* the other leg's subnet; mask 0: not known */
+	const struct rd_six *six;	/* NULL: the leg has no IPv6 address */
+	const struct rd_six *other_six; /* the other leg's; NULL: likewise */
 };
 /* One of the station's addresses? */
 bool rd_station_has(const struct rd_station *self, uint32_t address);

@@ -42,6 +42,8 @@ uint32_t rd_packet6_shard(const struct rd_station *self, const uint8_t *frame, s
 /* Is that the MAC of a group in which our address is: the solicited nodes', or all nodes'? */
 bool rd_packet6_group(const struct rd_station *self, const uint8_t mac[6]);
 
+/* Is the address in the prefix of that leg? */
+bool rd_six_covers(const struct rd_six *six, const uint8_t address[16]);
 /* Where a datagram goes on the link: dst itself, the gateway, or NULL (no route). */
 const uint8_t *rd_next_hop6(const struct rd_station *self, const uint8_t dst[16]);
 
