@@ -353,22 +353,6 @@ const uint32_t rd_conf_keys_count = sizeof rd_conf_keys / sizeof rd_conf_keys[0]
 _Static_assert(sizeof rd_conf_keys / sizeof rd_conf_keys[0] <= RD_KEYS_MAX,
 	       "whoever reads keeps in mind which were seen");
 
-int
-rd_word_index(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-	int index = 0;
-	for (const char *at = words; *at; index++) {
-		size_t n = strcspn(at, "|");
-		if (n == len && memcmp(at, word, n) == 0)
-			return index;
-		at += n;
-		if (*at)
-			at++;
-	}
-	return -1;
-}
-
 static void
 set_default(struct rd_conf *conf, const struct rd_key *key)
 {
