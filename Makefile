@@ -35,6 +35,7 @@ include lib/mmp/lanes/module.mk
 include lib/door/module.mk
 include lib/relayproto/module.mk
 include lib/door/client/module.mk
+include lib/meet/module.mk
 include lib/relayset/module.mk
 include lib/pathpool/module.mk
 include lib/ft/module.mk

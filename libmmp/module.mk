@@ -4,7 +4,7 @@
 # learns as libmpi does: those two objects serve both.
 $(call lib,mmp,libmmp,mmplanes mmpcore doorclient relayproto door tunefile sucudp sucaead suci tune base,pmix libbsd)
 MMP_BOOT := $(B)/libmpi/boot/pmix.o $(B)/libmpi/boot/addr.o
-$(mmp_OBJ): INC += -Ilibmpi/boot -Ilibmpi/engine $(lmpiknobs_INC) $(mpicore_INC) $(suci_INC) $(door_INC)
+$(mmp_OBJ): INC += -Ilibmpi/boot -Ilibmpi/engine $(lmpiknobs_INC) $(mpicore_INC) $(suci_INC) $(door_INC) $(meet_INC)
 mmp_LINK += $(MMP_BOOT) $(lmpiknobs_LINK)
 HEADERS_ALL += libmmp/include/mmp.h
 $(B)/headers/libmmp/include/mmp.ok: INC := $(mmp_INC)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ports: TCP sockets that listen (guests.h: how conversations of two roots begin there), and doors
- * at a relay.  Over doors there is nobody to be held up by: who knocks has an address, and a lane
- * of its own.  There the words of guests.h are blocks of that lane, with a greeting behind KNOCK
- * and TAKEN, and behind that of KNOCK what its root says next, if it is short.  Nobody says GO, and
- * nobody waits for it: the other side may be far away. */
+/* Ports: TCP sockets that listen (guests.h), and doors at a relay.  What is said there, in which
+ * order, and how long anybody waits for it is said by meet/talk.h; here are sockets, lines over
+ * doors (transport/doors_talk.c), the clock, and texts. */
 #include "boot.h"
 
 #include "guests.h"
@@ -25,16 +23,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PORTS_MAX      256
-#define BACKLOG	       1024
-#define ERR_PORT       LMPI_ERR_PORT
-#define DOOR_NONE      UINT32_MAX
-#define CONNECT_S      300.0
-#define SWAP_S	       300.0 /* or what is said by "timeout", if that is longer */
-#define LOOK_NS	       BASE_MS_NS
-#define GREETINGS      "the greetings"
-#define ROOT_NAME      96
-#define GREETING_BYTES (LMPI_WORD_BYTES + sizeof(struct lmpi_greeting))
+#define PORTS_MAX 256
+#define BACKLOG	  1024
+#define ERR_PORT  LMPI_ERR_PORT
+#define DOOR_NONE UINT32_MAX
+#define CONNECT_S 300.0
+#define SWAP_S	  300.0 /* or what is said by "timeout", if that is longer */
+#define LOOK_NS	  BASE_MS_NS
+#define GREETINGS "the greetings"
+#define ROOT_NAME 96
+
+_Static_assert(sizeof(struct lmpi_greeting) == MEET_GREETING_BYTES, "as it is said");
 
 static struct port {
 	int fd; /* -1: free */
@@ -46,13 +45,19 @@ static struct port {
 static uint32_t nports; /* that were ever used */
 
 static uint64_t
-port_deadline(double seconds)
+seconds_ns(double seconds)
 {
 	double ns = seconds * 1e9;
 
-	if (seconds < 0 || ns > 9e18)
-		return BASE_NEVER_NS;
-	return suci_udp_now_ns() + (uint64_t)ns;
+	return seconds < 0 || ns > 9e18 ? BASE_NEVER_NS : (uint64_t)ns;
+}
+
+static uint64_t
+port_deadline(double seconds)
+{
+	uint64_t ns = seconds_ns(seconds);
+
+	return ns == BASE_NEVER_NS ? ns : suci_udp_now_ns() + ns;
 }
 
 static bool
@@ -117,61 +122,104 @@ await_talk(const struct lmpi_talk *t, uint64_t deadline)
 	return lmpi_wait_until(talk_heard, (void *)(uintptr_t)t, deadline);
 }
 
-/* ---- words ---- */
+/* ---- steps of a conversation ---- */
 
-/* g: NULL, or the greeting behind it.  So little is taken where nothing waits. */
-static bool
-say_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token,
-	 const struct lmpi_greeting *g)
+static void
+say_step(struct lmpi_talk *t)
 {
-	uint8_t b[GREETING_BYTES];
-	size_t len = g ? sizeof b : LMPI_WORD_BYTES;
+	const uint8_t *at;
+	size_t len;
 
-	lmpi_word_write(b, what, token);
-	if (g)
-		memcpy(b + LMPI_WORD_BYTES, g, sizeof *g);
-	return push_some(t, b, len) == (int64_t)len;
-}
-
-/* Over a door, with what comes next if it is kept there until somebody accepts. */
-static bool
-knock_far(struct lmpi_talk *t, uint64_t token, const struct lmpi_greeting *g, const void *first,
-	  size_t first_len)
-{
-	uint8_t b[LMPI_KNOCK_BYTES];
-	size_t len = GREETING_BYTES;
-
-	lmpi_word_write(b, LMPI_KNOCK_FAR, token);
-	memcpy(b + LMPI_WORD_BYTES, g, sizeof *g);
-	t->ahead = first_len <= sizeof b - len;
-	if (t->ahead) {
-		memcpy(b + len, first, first_len);
-		len += first_len;
-	}
-	return push_some(t, b, len) == (int64_t)len;
-}
-
-/* 1: it came, 0: not in time, -1: something else, or the end. */
-static int
-hear_word(const struct lmpi_talk *t, enum lmpi_word what, uint64_t token, struct lmpi_greeting *g,
-	  uint64_t deadline)
-{
-	uint8_t b[GREETING_BYTES];
-	size_t len = g ? sizeof b : LMPI_WORD_BYTES, have = 0;
-
-	while (have < len) {
-		if (!await_talk(t, deadline))
-			return 0;
-		int64_t n = pull_some(t, b + have, len - have);
+	while ((len = meet_talk_says(&t->say, &at)) > 0) {
+		int64_t n = push_some(t, at, len);
 		if (n < 0)
-			return -1;
-		have += (size_t)n;
+			meet_talk_broke(&t->say);
+		if (n <= 0)
+			return;
+		meet_talk_said(&t->say, (size_t)n, suci_udp_now_ns());
 	}
-	if (!lmpi_word_is(b, what, token))
-		return -1;
-	if (g)
-		memcpy(g, b + LMPI_WORD_BYTES, sizeof *g);
-	return 1;
+}
+
+static void
+hear_step(struct lmpi_talk *t)
+{
+	uint8_t *at;
+	size_t len;
+
+	while ((len = meet_talk_hears(&t->say, &at)) > 0) {
+		int64_t n = pull_some(t, at, len);
+		if (n < 0)
+			meet_talk_broke(&t->say);
+		if (n <= 0)
+			return;
+		meet_talk_heard(&t->say, (size_t)n, suci_udp_now_ns());
+		say_step(t); /* that may be answered at once */
+	}
+}
+
+/* Until the step that was begun is over; the loop goes on meanwhile. */
+static enum meet_state
+play_step(struct lmpi_talk *t)
+{
+	for (;;) {
+		const uint8_t *at;
+		say_step(t);
+		hear_step(t);
+		uint64_t now = suci_udp_now_ns();
+		if (meet_talk_over(&t->say, now))
+			return t->say.state;
+		uint64_t due = meet_talk_due(&t->say);
+		(void)await_talk(t, meet_talk_says(&t->say, &at) ? base_min_ns(now + LOOK_NS, due)
+								 : due);
+	}
+}
+
+/* "the root at 10.0.0.1:4711" */
+static void
+name_far_root(const struct lmpi_talk *t, char name[ROOT_NAME])
+{
+	union udp_name sa = {0};
+	socklen_t len = sizeof sa;
+	char relay[LMPI_RELAY_NAME], text[SUCI_ADDR_TEXT_MAX];
+
+	if (t->fd < 0) {
+		lmpi_doors_relay(relay);
+		snprintf(name, ROOT_NAME, "the root beyond relay %s", relay);
+	} else if (getpeername(t->fd, &sa.any, &len) == 0 && sa.any.sa_family != AF_UNIX) {
+		struct suci_addr at = suci_udp_from(&sa);
+		snprintf(name, ROOT_NAME, "the root at %s", suci_addr_text(&at, text));
+	} else {
+		snprintf(name, ROOT_NAME, "the other root");
+	}
+}
+
+/* What came of swapping phase with root. */
+static int
+end_swap(const struct lmpi_talk *t, const char *phase, const char *root, enum meet_state end,
+	 char why[LMPI_WHY])
+{
+	if (end == MEET_DONE)
+		return LMPI_OK;
+	if (end == MEET_LATE) {
+		snprintf(why, LMPI_WHY,
+			 "swapping %s: %zu of %zu bytes came from %s in %g s: have all of its "
+			 "processes called MPI_Comm_accept or MPI_Comm_connect? Info key "
+			 "\"timeout\" gives them longer",
+			 phase, t->say.heard, t->say.to_hear, root, t->swap_s);
+		return LMPI_ERR_OTHER;
+	}
+	snprintf(why, LMPI_WHY, "swapping %s: %s went away", phase, root);
+	return t->say.unsure ? LMPI_TALK_GONE : LMPI_ERR_OTHER;
+}
+
+/* The swap that was begun. */
+static int
+play_swap(struct lmpi_talk *t, const char *phase, char why[LMPI_WHY])
+{
+	char root[ROOT_NAME];
+
+	name_far_root(t, root); /* who has gone has no name any more */
+	return end_swap(t, phase, root, play_step(t), why);
 }
 
 static void
@@ -338,19 +386,34 @@ begin_talk(double seconds)
 	return t;
 }
 
+static void
+begin_steps(struct lmpi_talk *t, uint64_t token)
+{
+	meet_talk_init(&t->say, t->fd < 0, token, seconds_ns(t->swap_s));
+}
+
 /* Who knocked at the port's door begins to talk; false: it did not knock rightly, or has gone. */
 static bool
 take_far(uint64_t token, struct lmpi_talk *t, const struct lmpi_greeting *mine,
 	 struct lmpi_greeting *theirs)
 {
-	/* It is here, whole, but for what is none. */
-	if (hear_word(t, LMPI_KNOCK_FAR, token, theirs, 0) == 1 &&
-	    say_word(t, LMPI_TAKEN, token, mine)) {
-		t->unsure = true;
+	begin_steps(t, token);
+	meet_talk_take(&t->say, (const uint8_t *)mine, (uint8_t *)theirs, suci_udp_now_ns());
+	if (play_step(t) == MEET_DONE)
 		return true;
-	}
 	lmpi_talk_end(t);
 	return false;
+}
+
+/* Who came over a socket has said GO. */
+static int
+greet_near(uint64_t token, struct lmpi_talk *t, const struct lmpi_greeting *mine,
+	   struct lmpi_greeting *theirs, char why[LMPI_WHY])
+{
+	settle_socket(t->fd);
+	begin_steps(t, token);
+	meet_talk_greet(&t->say, (const uint8_t *)mine, (uint8_t *)theirs, suci_udp_now_ns());
+	return play_swap(t, GREETINGS, why);
 }
 
 static bool
@@ -383,11 +446,8 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 			snprintf(why, LMPI_WHY, "accepting at the port: %s", strerror(err));
 			return LMPI_ERR_OTHER;
 		}
-		if (t->fd >= 0) {
-			settle_socket(t->fd);
-			return lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs,
-					      sizeof *theirs, why);
-		}
+		if (t->fd >= 0)
+			return greet_near(p->token, t, mine, theirs, why);
 		/* Who was taken may believe that the conversation has begun. */
 		if (now >= deadline && !lmpi_guests_any_taken(p->guests))
 			break;
@@ -460,6 +520,8 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 {
 	double limit = seconds < 0 ? CONNECT_S : seconds;
 	uint64_t deadline = port_deadline(limit), token;
+	uint8_t knock[MEET_KNOCK_BYTES];
+	char root[ROOT_NAME];
 	*t = begin_talk(seconds);
 	int rc = reach_port(name, deadline, t, &token, why);
 
@@ -467,20 +529,20 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 		*t = LMPI_NO_TALK;
 		return rc;
 	}
-	bool far = t->fd < 0;
-	bool knocked = far ? knock_far(t, token, mine, first, first_len)
-			   : say_word(t, LMPI_KNOCK, token, NULL);
-	int heard = knocked ? hear_word(t, LMPI_TAKEN, token, far ? theirs : NULL, deadline) : -1;
-	if (heard == 1 && far)
+	begin_steps(t, token);
+	meet_talk_knock(&t->say, (const uint8_t *)mine, (uint8_t *)theirs, first, first_len, knock,
+			deadline);
+	name_far_root(t, root);
+	enum meet_state end = play_step(t);
+	if (end == MEET_DONE)
 		return LMPI_OK;
-	if (heard == 1 && say_word(t, LMPI_GO, token, NULL))
-		return lmpi_talk_swap(t, GREETINGS, mine, sizeof *mine, theirs, sizeof *theirs,
-				      why);
-	bool refused = heard < 0 && far && lmpi_doors_refused(t->door, why);
+	if (t->say.phase == MEET_PHASE_SWAP)
+		return end_swap(t, GREETINGS, root, end, why);
+	bool refused = end != MEET_LATE && t->fd < 0 && lmpi_doors_refused(t->door, why);
 	lmpi_talk_end(t);
 	if (refused)
 		return ERR_PORT;
-	if (heard == 0)
+	if (end == MEET_LATE)
 		snprintf(
 			why, LMPI_WHY,
 			"nobody accepted at the port within %g s: is MPI_Comm_accept called there? "
@@ -507,75 +569,12 @@ lmpi_port_print_stats(void)
 
 /* ---- conversations ---- */
 
-/* As much as goes now of what is left of data[len]; false: broken. */
-static bool
-push_bytes(const struct lmpi_talk *t, const uint8_t *data, size_t len, size_t *at)
-{
-	int64_t n = 1;
-
-	while (*at < len && n > 0) {
-		n = push_some(t, data + *at, len - *at);
-		*at += n > 0 ? (size_t)n : 0;
-	}
-	return n >= 0;
-}
-
-static bool
-pull_bytes(const struct lmpi_talk *t, uint8_t *data, size_t len, size_t *at)
-{
-	int64_t n = 1;
-
-	while (*at < len && n > 0) {
-		n = pull_some(t, data + *at, len - *at);
-		*at += n > 0 ? (size_t)n : 0;
-	}
-	return n >= 0;
-}
-
-/* "the root at 10.0.0.1:4711" */
-static void
-name_far_root(const struct lmpi_talk *t, char name[ROOT_NAME])
-{
-	union udp_name sa = {0};
-	socklen_t len = sizeof sa;
-	char relay[LMPI_RELAY_NAME], text[SUCI_ADDR_TEXT_MAX];
-
-	if (t->fd < 0) {
-		lmpi_doors_relay(relay);
-		snprintf(name, ROOT_NAME, "the root beyond relay %s", relay);
-	} else if (getpeername(t->fd, &sa.any, &len) == 0 && sa.any.sa_family != AF_UNIX) {
-		struct suci_addr at = suci_udp_from(&sa);
-		snprintf(name, ROOT_NAME, "the root at %s", suci_addr_text(&at, text));
-	} else {
-		snprintf(name, ROOT_NAME, "the other root");
-	}
-}
-
 int
-lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
-	       void *theirs, size_t their_len, char why[LMPI_WHY])
+lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t len, void *theirs,
+	       size_t their_len, char why[LMPI_WHY])
 {
-	uint64_t deadline = port_deadline(t->swap_s);
-	size_t gone = 0, come = 0;
-	char root[ROOT_NAME];
-
-	name_far_root(t, root);
-	while (push_bytes(t, mine, len, &gone) && pull_bytes(t, theirs, their_len, &come)) {
-		uint64_t now = suci_udp_now_ns();
-		if (gone == len && come == their_len)
-			return LMPI_OK;
-		if (now >= deadline) {
-			snprintf(why, LMPI_WHY,
-				 "swapping %s: %zu of %zu bytes came from %s in %g s: have all of "
-				 "its processes called MPI_Comm_accept or MPI_Comm_connect? Info "
-				 "key \"timeout\" gives them longer",
-				 phase, come, their_len, root, t->swap_s);
-			return LMPI_ERR_OTHER;
-		}
-		(void)await_talk(t, base_min_ns(now + LOOK_NS, deadline));
-	}
-	snprintf(why, LMPI_WHY, "swapping %s: %s went away", phase, root);
-	return t->unsure ? LMPI_TALK_GONE : LMPI_ERR_OTHER;
+	meet_talk_swap(&t->say, mine, len, theirs, their_len, suci_udp_now_ns());
+	return play_swap(t, phase, why);
 }
 
 void

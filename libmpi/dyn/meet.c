@@ -68,7 +68,7 @@ greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, 
 		lmpi_talk_end(talk);
 	if (how == LMPI_MEET_ACCEPT)
 		memcpy(theirs->cid, mine.cid, sizeof(mine.cid));
-	cards->said = talk->ahead;
+	cards->said = talk->say.ahead;
 	return rc;
 }
 

@@ -36,6 +36,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meet/talk.h"
+
 struct door_address;
 
 #define LMPI_CARD_BYTES	  160u
@@ -65,8 +67,7 @@ void lmpi_others_watch(bool (*wanted)(uint32_t world));
 void lmpi_drain(void);
 
 /* --- doors (transport/doors.c, doors_talk.c): at a relay of this cluster */
-#define LMPI_RELAY_NAME	 32u
-#define LMPI_KNOCK_BYTES 16384u /* kept of who knocks at a door and was not taken yet */
+#define LMPI_RELAY_NAME 32u
 /* There is a relay that is to carry them. */
 bool lmpi_doors_wanted(void);
 /* "10.0.0.254:7812", ours; "": there is none. */
@@ -100,13 +101,12 @@ void lmpi_doors_hang_up(uint32_t talk);
 /* --- ports (boot/port.c) */
 /* A conversation of two roots: over a socket, or over doors. */
 struct lmpi_talk {
-	int fd;	       /* -1: over doors */
-	uint32_t door; /* UINT32_MAX: over a socket */
-	double swap_s; /* that an exchange may take */
-	bool ahead;    /* what was given to lmpi_port_connect() is said */
-	bool unsure;   /* who was accepted may have given up before it heard of that */
+	int fd;		      /* -1: over doors */
+	uint32_t door;	      /* UINT32_MAX: over a socket */
+	double swap_s;	      /* that an exchange may take */
+	struct meet_talk say; /* what is said, in which order, and how long that may take */
 };
-#define LMPI_NO_TALK ((struct lmpi_talk){-1, UINT32_MAX, 0, false, false})
+#define LMPI_NO_TALK ((struct lmpi_talk){.fd = -1, .door = UINT32_MAX})
 int lmpi_port_open(char name[], size_t room, char why[LMPI_WHY]);
 int lmpi_port_close(const char *name, char why[LMPI_WHY]);
 /* What two roots say first. */
@@ -121,7 +121,7 @@ int lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 		     const struct lmpi_greeting *mine, struct lmpi_greeting *theirs,
 		     char why[LMPI_WHY]);
 /* first: what this root swaps first.  Over doors it goes along with the greeting if it is short,
- * which saves a round trip: t->ahead. */
+ * which saves a round trip: t->say.ahead. */
 int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 		      const struct lmpi_greeting *mine, const void *first, size_t first_len,
 		      struct lmpi_greeting *theirs, char why[LMPI_WHY]);
@@ -130,8 +130,8 @@ int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 /* Both say something, and know how long it is.  phase: what is swapped, as "the greetings".  The
  * other side may not have come so far, or its processes may still be on their way to the call: it
  * has t->swap_s for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and phase.
- * LMPI_TALK_GONE: it went away, and t->unsure. */
-int lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
+ * LMPI_TALK_GONE: it went away, and t->say.unsure. */
+int lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
 		   void *theirs, size_t their_len, char why[LMPI_WHY]);
 /* Does nothing for LMPI_NO_TALK. */
 void lmpi_talk_end(struct lmpi_talk *t);

@@ -290,6 +290,7 @@ make_door_client(char why[LMPI_WHY])
 		return ERR_OTHER;
 	}
 	door_client_init(&doors.client, &conf, own, DOORS_MAX, NULL, 0);
+	lmpi_talks_begin();
 	return LMPI_OK;
 }
 

@@ -2,7 +2,7 @@
 /* doors.h - doors of this process at a relay of its cluster: what the files about them share.
  *
  *   doors.c       the path to the relay; what the client of doors (door/client.h) wants, and tells
- *   doors_talk.c  conversations of two roots over a pair of doors
+ *   doors_talk.c  lines of conversations (meet/lines.h) over a pair of doors
  * What others ask of them is engine/others.h.
  *
  * A job that relays connect to other clusters uses the path that it has to one of them; any other
@@ -40,6 +40,8 @@ uint32_t lmpi_import_new(const struct door_address *at, uint32_t door, uint32_t 
 void lmpi_doors_lane(uint32_t own, uint32_t label, struct suci_lane_conf *c);
 
 /* --- doors_talk.c */
+/* There is a client of doors. */
+void lmpi_talks_begin(void);
 /* A first segment for one of our ports. */
 enum suci_verdict lmpi_talk_came(uint32_t door, uint32_t label);
 void lmpi_talk_gone(uint32_t label);

@@ -1,185 +1,88 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conversations of two roots over a pair of doors: see doors.h.
- *
- * Who calls has a door and an import for the conversation, and gives up both when all that it said
- * has arrived.  Who is called keeps the lane until it hears that the other door is gone: what comes
- * late is then still of this conversation. */
+/* Lines of this process (meet/lines.h) on its lanes, and what their roots ask of them: see doors.h.
+ */
 #include "doors.h"
 
-#include "base/clock.h"
+#include "meet/lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define eng   lmpi_eng
 #define net   lmpi_net
 #define doors lmpi_doors
 
-#define BLOCK_BYTES 65536u	 /* of what is said at a time */
-#define TALK_BYTES  (256u << 20) /* what is kept until it is read */
+_Static_assert(MEET_LINES_MAX == LMPI_TALKS_MAX, "lanes for all lines");
 
-enum talk_state { TALK_FREE, TALK_KNOCKS, TALK_ON, TALK_ENDS };
+static struct meet_lines lines;
 
-/* What came, in the order of sending. */
-struct piece {
-	struct piece *next;
-	uint64_t len, at;
-	bool whole;
-	uint8_t data[];
-};
+/* ---- what lines ask for ---- */
 
-static struct talk {
-	enum talk_state state;
-	bool has_lane;
-	bool over; /* the other end is gone, or says nonsense */
-	bool refused;
-	uint32_t lane;
-	uint32_t door;	  /* ours: of the port, or of this conversation */
-	uint32_t import;  /* of the port; DOOR_NONE: we were called */
-	uint32_t label;	  /* what our relay calls the other door */
-	uint32_t unacked; /* blocks */
-	uint64_t kept;
-	struct piece *first, **last;
-} talks[LMPI_TALKS_MAX];
+static void *
+take_memory(void *user, size_t bytes)
+{
+	(void)user;
+	return malloc(bytes);
+}
 
-static struct piece nowhere;
+static void
+give_memory(void *user, void *mem)
+{
+	(void)user;
+	free(mem);
+}
+
+static void
+line_lane(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c)
+{
+	(void)user;
+	lmpi_doors_lane(doors.client.own[own].at.label, label, c);
+}
+
+static void
+line_opened(void *user, uint32_t lane, uint32_t line)
+{
+	(void)user;
+	net.lane_rank[lane] = LANE_TALK | line;
+}
+
+static void
+wake_lines(void *user)
+{
+	(void)user;
+	doors.due_ns = 0;
+}
+
+static const struct meet_lines_ops lines_ops = {.take = take_memory,
+						.give = give_memory,
+						.lane = line_lane,
+						.opened = line_opened,
+						.wake = wake_lines};
+
+void
+lmpi_talks_begin(void)
+{
+	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL);
+}
 
 /* ---- beginning ---- */
-
-/* The labels of both sides are others at the other side: only that it is a conversation is in it.
- */
-#define TALK_SALT 0x74616c6b74616c6bu
-
-static bool
-open_talk_lane(struct talk *t)
-{
-	struct suci_lane_conf c;
-
-	lmpi_doors_lane(doors.client.own[t->door].at.label, t->label, &c);
-	c.tx_salt = c.rx_salt = TALK_SALT;
-	if (suci_lane_open(net.lanes, &c, &t->lane, eng.now_ns))
-		return false;
-	t->has_lane = true;
-	net.lane_rank[t->lane] = LANE_TALK | (uint32_t)(t - talks);
-	return true;
-}
-
-static void
-drop_pieces(struct talk *t)
-{
-	for (struct piece *p = t->first, *next; p; p = next) {
-		next = p->next;
-		free(p);
-	}
-	t->first = NULL;
-	t->last = &t->first;
-	t->kept = 0;
-}
-
-static void
-close_talk_lane(struct talk *t)
-{
-	if (t->has_lane)
-		suci_lane_close(net.lanes, t->lane, eng.now_ns);
-	t->has_lane = false;
-	/* What had begun and cannot end. */
-	for (struct piece **at = &t->first; *at;) {
-		struct piece *p = *at;
-		if (p->whole) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		t->kept -= p->len;
-		free(p);
-	}
-	t->last = &t->first;
-	while (*t->last)
-		t->last = &(*t->last)->next;
-}
-
-/* The place is free; its two labels are given back. */
-static void
-free_talk(struct talk *t)
-{
-	close_talk_lane(t);
-	drop_pieces(t);
-	if (t->import != DOOR_NONE) {
-		door_client_drop(&doors.client, t->import);
-		lmpi_doors_close(t->door);
-	}
-	t->state = TALK_FREE;
-}
-
-static struct talk *
-take_talk(void)
-{
-	struct talk *best = NULL;
-
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++) {
-		struct talk *t = &talks[i];
-		/* Who is still there though all is said has to go if there is no other place. */
-		if (t->state == TALK_FREE ||
-		    (!best && t->state == TALK_ENDS && !t->unacked && t->import == DOOR_NONE))
-			best = t;
-		if (t->state == TALK_FREE)
-			break;
-	}
-	if (!best)
-		return NULL;
-	if (best->state != TALK_FREE) {
-		(void)door_client_unhold(&doors.client, 0, best->label);
-		free_talk(best);
-	}
-	*best = (struct talk){.import = DOOR_NONE, .last = &best->first};
-	return best;
-}
 
 enum suci_verdict
 lmpi_talk_came(uint32_t door, uint32_t label)
 {
-	struct talk *t = take_talk();
-
-	if (!t)
-		return SUCI_REFUSED;
-	t->door = door;
-	t->label = label;
-	if (!open_talk_lane(t))
-		return SUCI_REFUSED;
-	if (!door_client_hold(&doors.client, 0, label)) {
-		close_talk_lane(t);
-		return SUCI_REFUSED;
-	}
-	t->state = TALK_KNOCKS;
-	return SUCI_TAKEN;
-}
-
-static uint32_t
-find_knock(uint32_t door)
-{
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++) {
-		const struct talk *t = &talks[i];
-		if (t->state == TALK_KNOCKS && t->door == door && t->first && t->first->whole)
-			return i;
-	}
-	return DOOR_NONE;
+	return meet_lines_came(&lines, door, label, eng.now_ns);
 }
 
 bool
 lmpi_doors_knocks(uint32_t door)
 {
-	return find_knock(door) != DOOR_NONE;
+	return meet_lines_knocks(&lines, door) != MEET_LINE_NONE;
 }
 
 uint32_t
 lmpi_doors_knock(uint32_t door)
 {
-	uint32_t i = find_knock(door);
-
-	if (i != DOOR_NONE)
-		talks[i].state = TALK_ON;
-	return i;
+	return meet_lines_knock(&lines, door);
 }
 
 static bool
@@ -211,12 +114,31 @@ why_not_called(const struct door_address *a, const struct door_client_import *m,
 	return LMPI_ERR_PORT;
 }
 
+/* A door and an import for the line. */
+static int
+begin_call(uint32_t line, const struct door_address *to, uint32_t *import, char why[LMPI_WHY])
+{
+	struct door_address at;
+	uint32_t door;
+	int err = lmpi_doors_open(&door, &at, why);
+
+	if (err)
+		return err;
+	*import = lmpi_import_new(to, door, DOOR_NONE);
+	if (*import == DOOR_NONE) {
+		lmpi_doors_close(door);
+		snprintf(why, LMPI_WHY, "out of memory");
+		return LMPI_ERR_NO_MEM;
+	}
+	meet_lines_call(&lines, line, door, *import);
+	return LMPI_OK;
+}
+
 int
 lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *talk,
 		char why[LMPI_WHY])
 {
-	struct door_address at;
-	struct talk *t;
+	uint32_t line, import = DOOR_NONE;
 	int err;
 
 	if (to->realm != doors.client.own[doors.mine].at.realm) {
@@ -225,41 +147,27 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 			 "same in both");
 		return LMPI_ERR_PORT;
 	}
-	t = take_talk();
-	if (!t) {
-		snprintf(why, LMPI_WHY, "%u others are being connected already", LMPI_TALKS_MAX);
+	line = meet_lines_keep(&lines, eng.now_ns);
+	if (line == MEET_LINE_NONE) {
+		snprintf(why, LMPI_WHY, "%u others are being connected already", MEET_LINES_MAX);
 		return LMPI_ERR_OTHER;
 	}
-	t->state = TALK_ON;
-	err = lmpi_doors_open(&t->door, &at, why);
-	if (err) {
-		t->state = TALK_FREE;
-		return err;
+	err = begin_call(line, to, &import, why);
+	if (!err) {
+		(void)lmpi_wait_until(import_settled, &import, deadline_ns);
+		if (doors.path == DOOR_NONE || !meet_lines_go(&lines, line, eng.now_ns))
+			err = why_not_called(to, &doors.client.import[import], why);
 	}
-	uint32_t import = lmpi_import_new(to, t->door, DOOR_NONE);
-	if (import == DOOR_NONE) {
-		lmpi_doors_close(t->door);
-		t->state = TALK_FREE;
-		snprintf(why, LMPI_WHY, "out of memory");
-		return LMPI_ERR_NO_MEM;
-	}
-	t->import = import;
-	(void)lmpi_wait_until(import_settled, &import, deadline_ns);
-	t->label = doors.client.import[import].label;
-	if (doors.path == DOOR_NONE || !door_client_reaches(&doors.client.import[import]) ||
-	    !open_talk_lane(t)) {
-		err = why_not_called(to, &doors.client.import[import], why);
-		free_talk(t);
-		return err;
-	}
-	*talk = (uint32_t)(t - talks);
-	return LMPI_OK;
+	if (err)
+		meet_lines_hang_up(&lines, line, eng.now_ns);
+	*talk = line;
+	return err;
 }
 
 bool
 lmpi_doors_refused(uint32_t talk, char why[LMPI_WHY])
 {
-	const struct talk *t = &talks[talk];
+	const struct meet_line *t = &lines.line[talk];
 
 	if (!t->refused)
 		return false;
@@ -268,171 +176,87 @@ lmpi_doors_refused(uint32_t talk, char why[LMPI_WHY])
 	return true;
 }
 
-/* ---- ending ---- */
-
-void
-lmpi_talk_gone(uint32_t label)
-{
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++) {
-		struct talk *t = &talks[i];
-		if (t->state == TALK_FREE || t->import != DOOR_NONE || t->label != label)
-			continue;
-		t->over = true;
-		close_talk_lane(t);
-		if (t->state != TALK_ON)
-			free_talk(t);
-	}
-}
-
-void
-lmpi_talk_lost(uint32_t import, bool refused)
-{
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++)
-		if (talks[i].state != TALK_FREE && talks[i].import == import) {
-			talks[i].over = true;
-			talks[i].refused = refused;
-			doors.due_ns = 0; /* who has hung up waits for acks that do not come */
-		}
-}
-
-void
-lmpi_talks_over(void)
-{
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++) {
-		struct talk *t = &talks[i];
-		t->over = true;
-		close_talk_lane(t);
-		if (t->state == TALK_KNOCKS || t->state == TALK_ENDS)
-			free_talk(t);
-	}
-}
-
-void
-lmpi_talks_turn(void)
-{
-	for (uint32_t i = 0; i < LMPI_TALKS_MAX; i++) {
-		struct talk *t = &talks[i];
-		bool gone = t->over || (t->import != DOOR_NONE && !t->unacked);
-		if (t->state == TALK_ENDS && gone)
-			free_talk(t);
-	}
-}
-
-void
-lmpi_doors_hang_up(uint32_t talk)
-{
-	talks[talk].state = TALK_ENDS;
-	lmpi_talks_turn();
-}
-
 /* ---- saying, hearing ---- */
 
 int64_t
 lmpi_doors_say(uint32_t talk, const void *data, size_t len)
 {
-	struct talk *t = &talks[talk];
-	size_t n = len < BLOCK_BYTES ? len : BLOCK_BYTES;
-	uint8_t *copy;
+	int64_t n = meet_lines_say(&lines, talk, data, len, suci_udp_now_ns());
 
-	if (t->over || !t->has_lane)
-		return -1;
-	copy = malloc(n);
-	if (!copy)
-		return 0;
-	memcpy(copy, data, n);
-	int err = suci_lane_send(net.lanes, t->lane, NULL, 0, copy, n, true,
-				 (uint64_t)(uintptr_t)copy, suci_udp_now_ns());
-	if (err) {
-		free(copy);
-		return err == SUCI_ERR_NOMEM ? 0 : -1;
-	}
-	t->unacked++;
-	net.dirty = true;
-	return (int64_t)n;
+	net.dirty |= n > 0;
+	return n;
 }
 
 int64_t
 lmpi_doors_hear(uint32_t talk, void *data, size_t len)
 {
-	struct talk *t = &talks[talk];
-	struct piece *p = t->first;
-
-	if (!p || !p->whole)
-		return t->over ? -1 : 0;
-	size_t n = p->len - p->at < len ? (size_t)(p->len - p->at) : len;
-	memcpy(data, p->data + p->at, n);
-	p->at += n;
-	if (p->at < p->len)
-		return (int64_t)n;
-	t->first = p->next;
-	if (!t->first)
-		t->last = &t->first;
-	t->kept -= p->len;
-	free(p);
-	return (int64_t)n;
+	return meet_lines_hear(&lines, talk, data, len);
 }
 
 bool
 lmpi_doors_heard(uint32_t talk)
 {
-	const struct talk *t = &talks[talk];
-
-	return t->over || (t->first && t->first->whole);
+	return meet_lines_heard(&lines, talk);
 }
 
-/* ---- blocks ---- */
+void
+lmpi_doors_hang_up(uint32_t talk)
+{
+	meet_lines_hang_up(&lines, talk, eng.now_ns);
+}
+
+/* ---- what doors and lanes tell ---- */
+
+void
+lmpi_talk_gone(uint32_t label)
+{
+	meet_lines_gone(&lines, label, eng.now_ns);
+}
+
+void
+lmpi_talk_lost(uint32_t import, bool refused)
+{
+	meet_lines_lost(&lines, import, refused);
+}
+
+void
+lmpi_talks_over(void)
+{
+	meet_lines_over(&lines, eng.now_ns);
+}
+
+void
+lmpi_talks_turn(void)
+{
+	meet_lines_turn(&lines, eng.now_ns);
+}
 
 void *
 lmpi_talk_block_begin(uint32_t lane, uint64_t bytes)
 {
-	struct talk *t = &talks[net.lane_rank[lane] & ~LANE_TALK];
-	uint64_t most = t->state == TALK_KNOCKS ? LMPI_KNOCK_BYTES : TALK_BYTES;
-	struct piece *p = NULL;
-
-	if (bytes > 0 && bytes <= most - t->kept)
-		p = malloc(sizeof *p + (size_t)bytes);
-	if (!p) {
-		t->over = true;
-		return &nowhere;
-	}
-	*p = (struct piece){.len = bytes};
-	*t->last = p;
-	t->last = &p->next;
-	t->kept += bytes;
-	return p;
+	return meet_lines_block_begin(&lines, net.lane_rank[lane] & ~LANE_TALK, bytes);
 }
 
 void
 lmpi_talk_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len)
 {
-	struct piece *p = block;
-
-	if (p != &nowhere)
-		memcpy(p->data + offset, data, len);
+	meet_lines_block_data(block, offset, data, len);
 }
 
 void
 lmpi_talk_block_end(void *block)
 {
-	((struct piece *)block)->whole = true;
+	meet_lines_block_end(block);
 }
 
 void
 lmpi_talk_block_done(uint32_t lane, uint64_t cookie)
 {
-	struct talk *t = &talks[net.lane_rank[lane] & ~LANE_TALK];
-
-	free((void *)(uintptr_t)cookie);
-	t->unacked--;
-	doors.due_ns = 0;
+	meet_lines_block_done(&lines, net.lane_rank[lane] & ~LANE_TALK, cookie);
 }
 
 void
 lmpi_talk_lane_down(uint32_t lane)
 {
-	struct talk *t = &talks[net.lane_rank[lane] & ~LANE_TALK];
-
-	t->has_lane = false;
-	t->over = true;
-	doors.due_ns = 0;
+	meet_lines_lane_down(&lines, net.lane_rank[lane] & ~LANE_TALK);
 }

@@ -89,8 +89,8 @@ lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 }
 
 int
-lmpi_talk_swap(const struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
-	       void *theirs, size_t their_len, char why[LMPI_WHY])
+lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t len, void *theirs,
+	       size_t their_len, char why[LMPI_WHY])
 {
 	(void)t, (void)phase, (void)mine, (void)len, (void)theirs, (void)their_len;
 	return lmpi_meet_ready(why);

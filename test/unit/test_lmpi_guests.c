@@ -24,6 +24,15 @@ struct port {
 	uint64_t now_ns;
 };
 
+static bool
+say_word(int fd, enum meet_word what, uint64_t token)
+{
+	uint8_t b[MEET_WORD_BYTES];
+
+	meet_word_write(b, what, token);
+	return send(fd, b, sizeof b, 0) == (ssize_t)sizeof b;
+}
+
 static struct port
 open_port(void)
 {
@@ -66,7 +75,7 @@ knock_from(const struct port *p, uint8_t host)
 {
 	int fd = connect_from(p, host);
 
-	assert_true(lmpi_word_say(fd, LMPI_KNOCK, TOKEN));
+	assert_true(say_word(fd, MEET_KNOCK, TOKEN));
 	return fd;
 }
 
@@ -81,19 +90,19 @@ turn_port(struct port *p)
 }
 
 static bool
-hears(int fd, enum lmpi_word what)
+hears(int fd, enum meet_word what)
 {
-	uint8_t b[LMPI_WORD_BYTES];
+	uint8_t b[MEET_WORD_BYTES];
 
 	return recv(fd, b, sizeof b, MSG_DONTWAIT) == (ssize_t)sizeof b &&
-	       lmpi_word_is(b, what, TOKEN);
+	       meet_word_is(b, what, TOKEN);
 }
 
 /* Turns until it is; the port's clock stands still, and the kernel delivers when it likes. */
 static void
 await_taken(struct port *p, int fd)
 {
-	while (!hears(fd, LMPI_TAKEN)) {
+	while (!hears(fd, MEET_TAKEN)) {
 		assert_int_equal(turn_port(p), -1);
 		usleep(100);
 	}
@@ -117,7 +126,7 @@ begin_conversation(struct port *p, int fd)
 	char text[16];
 	int talk;
 
-	assert_true(lmpi_word_say(fd, LMPI_GO, TOKEN));
+	assert_true(say_word(fd, MEET_GO, TOKEN));
 	assert_int_equal(send(fd, "first words", 11, 0), 11);
 	while ((talk = turn_port(p)) < 0)
 		usleep(100);
@@ -160,7 +169,7 @@ one_knocks_by_ipv6(void **state)
 	assert_int_equal(listen(p.listening, 1024), 0);
 	assert_int_equal(getsockname(p.listening, (struct sockaddr *)&at, &len), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&at, len), 0);
-	assert_true(lmpi_word_say(fd, LMPI_KNOCK, TOKEN));
+	assert_true(say_word(fd, MEET_KNOCK, TOKEN));
 	await_taken(&p, fd);
 	begin_conversation(&p, fd);
 	close(fd);
@@ -180,10 +189,10 @@ silent_ones_hold_nobody_up(void **state)
 	int honest = knock_from(&p, 1);
 	await_taken(&p, honest);
 	begin_conversation(&p, honest);
-	assert_true(lmpi_stats.knocks_evicted >= 500 - LMPI_GUESTS_MAX);
+	assert_true(lmpi_stats.knocks_evicted >= 500 - MEET_GUESTS_MAX);
 	assert_int_equal(lmpi_stats.knocks_silent, 0);
 	/* What is left of them goes after a second. */
-	p.now_ns += LMPI_GUEST_NS;
+	p.now_ns += MEET_GUEST_NS;
 	for (uint32_t i = 0; i < 500; i++) {
 		await_hung_up(&p, fd[i]);
 		close(fd[i]);
@@ -197,23 +206,23 @@ silent_ones_hold_nobody_up(void **state)
 static void
 many_sources_have_a_second(void **state)
 {
-	static int fd[LMPI_GUESTS_MAX];
+	static int fd[MEET_GUESTS_MAX];
 	struct port p = open_port();
 
 	(void)state;
-	for (uint32_t i = 0; i < LMPI_GUESTS_MAX; i++)
+	for (uint32_t i = 0; i < MEET_GUESTS_MAX; i++)
 		fd[i] = connect_from(&p, (uint8_t)(100 + i));
-	for (uint32_t i = 0; i < LMPI_GUESTS_MAX / LMPI_GUESTS_A_TURN; i++)
+	for (uint32_t i = 0; i < MEET_GUESTS_MAX / MEET_GUESTS_A_TURN; i++)
 		assert_int_equal(turn_port(&p), -1);
 	int honest = knock_from(&p, 1);
 	for (uint32_t i = 0; i < 100; i++) {
 		assert_int_equal(turn_port(&p), -1);
-		assert_false(hears(honest, LMPI_TAKEN));
+		assert_false(hears(honest, MEET_TAKEN));
 	}
-	p.now_ns += LMPI_GUEST_NS;
+	p.now_ns += MEET_GUEST_NS;
 	await_taken(&p, honest);
 	begin_conversation(&p, honest);
-	for (uint32_t i = 0; i < LMPI_GUESTS_MAX; i++)
+	for (uint32_t i = 0; i < MEET_GUESTS_MAX; i++)
 		close(fd[i]);
 	close(honest);
 	close_port(&p);
@@ -228,9 +237,9 @@ wrong_words_are_hung_up_on(void **state)
 
 	(void)state;
 	assert_int_equal(send(other, "GET / HTTP/1.0\r\n", 16, 0), 16);
-	assert_true(lmpi_word_say(early, LMPI_GO, TOKEN));
+	assert_true(say_word(early, MEET_GO, TOKEN));
 	assert_int_equal(send(half, "half", 4, 0), 4);
-	assert_true(lmpi_word_say(token, LMPI_KNOCK, TOKEN ^ 1));
+	assert_true(say_word(token, MEET_KNOCK, TOKEN ^ 1));
 	close(gone);
 	await_hung_up(&p, other);
 	await_hung_up(&p, early);
@@ -240,11 +249,11 @@ wrong_words_are_hung_up_on(void **state)
 	/* It is taken, and says anything but GO. */
 	int talker = knock_from(&p, 7);
 	await_taken(&p, talker);
-	assert_true(lmpi_word_say(talker, LMPI_KNOCK, TOKEN));
+	assert_true(say_word(talker, MEET_KNOCK, TOKEN));
 	await_hung_up(&p, talker);
 	assert_false(lmpi_guests_any_taken(p.guests));
 	assert_int_equal(lmpi_stats.knocks_silent, 0);
-	p.now_ns += LMPI_GUEST_NS;
+	p.now_ns += MEET_GUEST_NS;
 	await_hung_up(&p, half);
 	assert_int_equal(lmpi_stats.knocks_silent, 1);
 	close(other), close(early), close(half), close(token), close(talker);
@@ -264,9 +273,9 @@ one_by_one(void **state)
 	int second = knock_from(&p, 2);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(turn_port(&p), -1);
-	assert_false(hears(second, LMPI_TAKEN));
+	assert_false(hears(second, MEET_TAKEN));
 	/* The first does not go on. */
-	p.now_ns += LMPI_GUEST_NS;
+	p.now_ns += MEET_GUEST_NS;
 	await_hung_up(&p, first);
 	await_taken(&p, second);
 	int third = knock_from(&p, 3);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* meet/lines.h - lines of a process: what carries conversations of two roots over a pair of doors
+ * (meet/talk.h), a lane each.
+ *
+ *     called	FREE --a first segment--> KNOCKS --meet_lines_knock()--> ON --hang up--> ENDS
+ *     calls	FREE --meet_lines_call()--> CALLS --granted--> ON --hang up--> ENDS
+ *
+ * Who calls has a door and an import for the line, and gives up both when all that it said has
+ * arrived.  Who is called keeps the lane until it hears that the other door is gone: what comes
+ * late is then still of this conversation.  Those who ENDS and who are still there make room for
+ * who comes, if there is no other place.
+ *
+ * What is said are bytes, in blocks of the lane; what comes is kept until it is heard.  Before
+ * somebody accepts no more than MEET_KNOCK_BYTES are kept of who knocks, afterwards
+ * MEET_LINE_BYTES.  Who says more than that is over.
+ *
+ * The owner has the client of doors and the lanes, tells lines what comes of both, and calls
+ * meet_lines_turn() when it was woken.
+ *
+ * Sans-I/O.  Memory  the owner's: the object; what comes and what is said by ops->take(), give().
+ * Units    nanoseconds, bytes.  Threads  one owner at a time.  Callbacks of lanes and of the client
+ *          of doors may call any function.
+ * Limits   MEET_LINES_MAX.  Errors  MEET_LINE_NONE, -1, false. */
+#ifndef MEET_LINES_H
+#define MEET_LINES_H
+
+#include "door/client.h"
+#include "meet/talk.h"
+#include "suci/lane.h"
+
+#define MEET_LINES_MAX	    64u
+#define MEET_LINE_NONE	    UINT32_MAX
+#define MEET_LINE_SAY_BYTES 65536u	 /* of what is said at a time */
+#define MEET_LINE_BYTES	    (256u << 20) /* what is kept until it is heard */
+
+enum meet_line_state {
+	MEET_LINE_FREE,
+	MEET_LINE_KNOCKS,
+	MEET_LINE_CALLS,
+	MEET_LINE_ON,
+	MEET_LINE_ENDS,
+};
+
+/* What came, in the order of sending. */
+struct meet_piece {
+	struct meet_piece *next;
+	uint64_t len, at;
+	bool whole;
+	uint8_t data[];
+};
+
+struct meet_line {
+	enum meet_line_state state;
+	bool has_lane;
+	bool over; /* the other end is gone, or says nonsense */
+	bool refused;
+	uint32_t lane;
+	uint32_t door;	  /* ours: of the port, or of this line */
+	uint32_t import;  /* of the port; NONE: we were called */
+	uint32_t label;	  /* what our relay calls the other door */
+	uint32_t unacked; /* blocks */
+	uint64_t kept;
+	struct meet_piece *first, **last;
+};
+
+struct meet_lines_ops {
+	/* NULL: none left. */
+	void *(*take)(void *user, size_t bytes);
+	void (*give)(void *user, void *mem);
+	/* Of a lane between that door of ours and that label; salts are ours. */
+	void (*lane)(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c);
+	/* That lane is of that line. */
+	void (*opened)(void *user, uint32_t lane, uint32_t line);
+	/* meet_lines_turn() has something to do. */
+	void (*wake)(void *user);
+};
+
+struct meet_lines {
+	struct door_client *client;
+	struct suci_lanes *lanes;
+	const struct meet_lines_ops *ops;
+	void *user;
+	struct meet_line line[MEET_LINES_MAX];
+};
+
+void meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
+		     const struct meet_lines_ops *ops, void *user);
+
+/* ---- calling */
+/* A line to be: a place is kept until it calls, or is hung up. */
+uint32_t meet_lines_keep(struct meet_lines *l, uint64_t now_ns);
+/* A door of ours and an import of the other one, which are the line's now. */
+void meet_lines_call(struct meet_lines *l, uint32_t line, uint32_t door, uint32_t import);
+/* The import was granted: words may go.  false: it is lost, or there is no room for a lane. */
+bool meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns);
+
+/* ---- being called */
+/* A first segment for a door that is a port's. */
+enum suci_verdict meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label,
+				  uint64_t now_ns);
+/* Somebody at that door who has said something, or NONE. */
+uint32_t meet_lines_knocks(const struct meet_lines *l, uint32_t door);
+/* The same; now it is a conversation. */
+uint32_t meet_lines_knock(struct meet_lines *l, uint32_t door);
+
+/* ---- saying, hearing */
+/* Bytes that were taken, or that came; 0: none now, -1: the other end is gone. */
+int64_t meet_lines_say(struct meet_lines *l, uint32_t line, const void *data, size_t len,
+		       uint64_t now_ns);
+int64_t meet_lines_hear(struct meet_lines *l, uint32_t line, void *data, size_t len);
+bool meet_lines_heard(const struct meet_lines *l, uint32_t line);
+/* What was said still arrives. */
+void meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns);
+
+/* ---- what the client of doors tells */
+/* Who is called so by our relay is gone. */
+void meet_lines_gone(struct meet_lines *l, uint32_t label, uint64_t now_ns);
+void meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused);
+/* The relay is gone, and all with it. */
+void meet_lines_over(struct meet_lines *l, uint64_t now_ns);
+void meet_lines_turn(struct meet_lines *l, uint64_t now_ns);
+
+/* ---- what lanes tell (suci_lane_ops) */
+void *meet_lines_block_begin(struct meet_lines *l, uint32_t line, uint64_t bytes);
+void meet_lines_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len);
+void meet_lines_block_end(void *block);
+void meet_lines_block_done(struct meet_lines *l, uint32_t line, uint64_t cookie);
+void meet_lines_lane_down(struct meet_lines *l, uint32_t line);
+
+/* For tests: NULL, or what does not agree. */
+const char *meet_lines_check(const struct meet_lines *l);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "meet/lines.h"
+
+#include <string.h>
+
+static struct meet_piece nowhere;
+
+void
+meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
+		const struct meet_lines_ops *ops, void *user)
+{
+	*l = (struct meet_lines){.client = client, .lanes = lanes, .ops = ops, .user = user};
+}
+
+/* ---- beginning ---- */
+
+/* The labels of both sides are others at the other side: only that it is a conversation is in it.
+ */
+#define TALK_SALT 0x74616c6b74616c6bu
+
+static bool
+open_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	struct suci_lane_conf c;
+
+	l->ops->lane(l->user, t->door, t->label, &c);
+	c.tx_salt = c.rx_salt = TALK_SALT;
+	if (suci_lane_open(l->lanes, &c, &t->lane, now_ns))
+		return false;
+	t->has_lane = true;
+	l->ops->opened(l->user, t->lane, (uint32_t)(t - l->line));
+	return true;
+}
+
+static void
+drop_pieces(struct meet_lines *l, struct meet_line *t)
+{
+	for (struct meet_piece *p = t->first, *next; p; p = next) {
+		next = p->next;
+		l->ops->give(l->user, p);
+	}
+	t->first = NULL;
+	t->last = &t->first;
+	t->kept = 0;
+}
+
+static void
+close_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	if (t->has_lane)
+		suci_lane_close(l->lanes, t->lane, now_ns);
+	t->has_lane = false;
+	/* What had begun and cannot end. */
+	for (struct meet_piece **at = &t->first; *at;) {
+		struct meet_piece *p = *at;
+		if (p->whole) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		t->kept -= p->len;
+		l->ops->give(l->user, p);
+	}
+	t->last = &t->first;
+	while (*t->last)
+		t->last = &(*t->last)->next;
+}
+
+/* The place is free; its two labels are given back. */
+static void
+free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	close_line_lane(l, t, now_ns);
+	drop_pieces(l, t);
+	if (t->import != MEET_LINE_NONE) {
+		door_client_drop(l->client, t->import);
+		door_client_close(l->client, t->door);
+	}
+	t->state = MEET_LINE_FREE;
+}
+
+static struct meet_line *
+take_line(struct meet_lines *l, uint64_t now_ns)
+{
+	struct meet_line *best = NULL;
+
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		/* Who is still there though all is said has to go if there is no other place. */
+		if (t->state == MEET_LINE_FREE || (!best && t->state == MEET_LINE_ENDS &&
+						   !t->unacked && t->import == MEET_LINE_NONE))
+			best = t;
+		if (t->state == MEET_LINE_FREE)
+			break;
+	}
+	if (!best)
+		return NULL;
+	if (best->state != MEET_LINE_FREE) {
+		(void)door_client_unhold(l->client, 0, best->label);
+		free_line(l, best, now_ns);
+	}
+	*best = (struct meet_line){.import = MEET_LINE_NONE, .last = &best->first};
+	return best;
+}
+
+enum suci_verdict
+meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label, uint64_t now_ns)
+{
+	struct meet_line *t = take_line(l, now_ns);
+
+	if (!t)
+		return SUCI_REFUSED;
+	t->door = door;
+	t->label = label;
+	if (!open_line_lane(l, t, now_ns))
+		return SUCI_REFUSED;
+	if (!door_client_hold(l->client, 0, label)) {
+		close_line_lane(l, t, now_ns);
+		return SUCI_REFUSED;
+	}
+	t->state = MEET_LINE_KNOCKS;
+	return SUCI_TAKEN;
+}
+
+uint32_t
+meet_lines_knocks(const struct meet_lines *l, uint32_t door)
+{
+	for (uint32_t i = 0; i < MEET_LINES_MAX; i++) {
+		const struct meet_line *t = &l->line[i];
+		if (t->state == MEET_LINE_KNOCKS && t->door == door && t->first && t->first->whole)
+			return i;
+	}
+	return MEET_LINE_NONE;
+}
+
+uint32_t
+meet_lines_knock(struct meet_lines *l, uint32_t door)
+{
+	uint32_t i = meet_lines_knocks(l, door);
+
+	if (i != MEET_LINE_NONE)
+		l->line[i].state = MEET_LINE_ON;
+	return i;
+}
+
+uint32_t
+meet_lines_keep(struct meet_lines *l, uint64_t now_ns)
+{
+	struct meet_line *t = take_line(l, now_ns);
+
+	if (!t)
+		return MEET_LINE_NONE;
+	t->state = MEET_LINE_CALLS;
+	return (uint32_t)(t - l->line);
+}
+
+void
+meet_lines_call(struct meet_lines *l, uint32_t line, uint32_t door, uint32_t import)
+{
+	struct meet_line *t = &l->line[line];
+
+	t->door = door;
+	t->import = import;
+}
+
+bool
+meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns)
+{
+	struct meet_line *t = &l->line[line];
+	const struct door_client_import *m = &l->client->import[t->import];
+
+	t->label = m->label;
+	if (!door_client_reaches(m) || !open_line_lane(l, t, now_ns))
+		return false;
+	t->state = MEET_LINE_ON;
+	return true;
+}
+
+/* ---- ending ---- */
+
+void
+meet_lines_gone(struct meet_lines *l, uint32_t label, uint64_t now_ns)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		if (t->state == MEET_LINE_FREE || t->state == MEET_LINE_CALLS ||
+		    t->import != MEET_LINE_NONE || t->label != label)
+			continue;
+		t->over = true;
+		close_line_lane(l, t, now_ns);
+		if (t->state != MEET_LINE_ON)
+			free_line(l, t, now_ns);
+	}
+}
+
+void
+meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state != MEET_LINE_FREE && t->import == import) {
+			t->over = true;
+			t->refused = refused;
+			/* Who has hung up waits for acks that do not come. */
+			l->ops->wake(l->user);
+		}
+}
+
+void
+meet_lines_over(struct meet_lines *l, uint64_t now_ns)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		if (t->state == MEET_LINE_FREE)
+			continue;
+		t->over = true;
+		close_line_lane(l, t, now_ns);
+		if (t->state == MEET_LINE_KNOCKS || t->state == MEET_LINE_ENDS)
+			free_line(l, t, now_ns);
+	}
+}
+
+void
+meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		bool gone = t->over || (t->import != MEET_LINE_NONE && !t->unacked);
+		if (t->state == MEET_LINE_ENDS && gone)
+			free_line(l, t, now_ns);
+	}
+}
+
+void
+meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns)
+{
+	struct meet_line *t = &l->line[line];
+
+	if (t->state == MEET_LINE_CALLS && t->import == MEET_LINE_NONE) {
+		t->state = MEET_LINE_FREE; /* it never called */
+		return;
+	}
+	t->state = MEET_LINE_ENDS;
+	meet_lines_turn(l, now_ns);
+}
+
+/* ---- saying, hearing ---- */
+
+int64_t
+meet_lines_say(struct meet_lines *l, uint32_t line, const void *data, size_t len, uint64_t now_ns)
+{
+	struct meet_line *t = &l->line[line];
+	size_t n = len < MEET_LINE_SAY_BYTES ? len : MEET_LINE_SAY_BYTES;
+	uint8_t *copy;
+
+	if (t->over || !t->has_lane)
+		return -1;
+	copy = l->ops->take(l->user, n);
+	if (!copy)
+		return 0;
+	memcpy(copy, data, n);
+	int err = suci_lane_send(l->lanes, t->lane, NULL, 0, copy, n, true,
+				 (uint64_t)(uintptr_t)copy, now_ns);
+	if (err) {
+		l->ops->give(l->user, copy);
+		return err == SUCI_ERR_NOMEM ? 0 : -1;
+	}
+	t->unacked++;
+	return (int64_t)n;
+}
+
+int64_t
+meet_lines_hear(struct meet_lines *l, uint32_t line, void *data, size_t len)
+{
+	struct meet_line *t = &l->line[line];
+	struct meet_piece *p = t->first;
+
+	if (!p || !p->whole)
+		return t->over ? -1 : 0;
+	size_t n = p->len - p->at < len ? (size_t)(p->len - p->at) : len;
+	memcpy(data, p->data + p->at, n);
+	p->at += n;
+	if (p->at < p->len)
+		return (int64_t)n;
+	t->first = p->next;
+	if (!t->first)
+		t->last = &t->first;
+	t->kept -= p->len;
+	l->ops->give(l->user, p);
+	return (int64_t)n;
+}
+
+bool
+meet_lines_heard(const struct meet_lines *l, uint32_t line)
+{
+	const struct meet_line *t = &l->line[line];
+
+	return t->over || (t->first && t->first->whole);
+}
+
+/* ---- blocks ---- */
+
+void *
+meet_lines_block_begin(struct meet_lines *l, uint32_t line, uint64_t bytes)
+{
+	struct meet_line *t = &l->line[line];
+	uint64_t most = t->state == MEET_LINE_KNOCKS ? MEET_KNOCK_BYTES : MEET_LINE_BYTES;
+	struct meet_piece *p = NULL;
+
+	if (bytes > 0 && t->kept <= most && bytes <= most - t->kept)
+		p = l->ops->take(l->user, sizeof *p + (size_t)bytes);
+	if (!p) {
+		t->over = true;
+		return &nowhere;
+	}
+	*p = (struct meet_piece){.len = bytes};
+	*t->last = p;
+	t->last = &p->next;
+	t->kept += bytes;
+	return p;
+}
+
+void
+meet_lines_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len)
+{
+	struct meet_piece *p = block;
+
+	if (p != &nowhere)
+		memcpy(p->data + offset, data, len);
+}
+
+void
+meet_lines_block_end(void *block)
+{
+	struct meet_piece *p = block;
+
+	if (p != &nowhere)
+		p->whole = true;
+}
+
+void
+meet_lines_block_done(struct meet_lines *l, uint32_t line, uint64_t cookie)
+{
+	l->ops->give(l->user, (void *)(uintptr_t)cookie);
+	l->line[line].unacked--;
+	l->ops->wake(l->user);
+}
+
+void
+meet_lines_lane_down(struct meet_lines *l, uint32_t line)
+{
+	struct meet_line *t = &l->line[line];
+
+	t->has_lane = false;
+	t->over = true;
+	l->ops->wake(l->user);
+}
+
+const char *
+meet_lines_check(const struct meet_lines *l)
+{
+	for (uint32_t i = 0; i < MEET_LINES_MAX; i++) {
+		const struct meet_line *t = &l->line[i];
+		uint64_t kept = 0;
+		if (t->state == MEET_LINE_FREE && (t->has_lane || t->first))
+			return "a free line has a lane, or keeps something";
+		for (const struct meet_piece *p = t->first; p; p = p->next)
+			kept += p->len;
+		if (t->state != MEET_LINE_FREE && kept != t->kept)
+			return "what a line keeps is not what it counts";
+		if (t->state == MEET_LINE_KNOCKS && kept > MEET_KNOCK_BYTES)
+			return "who knocks has more kept than it may";
+	}
+	return NULL;
+}

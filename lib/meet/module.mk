@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# How the roots of two jobs begin to talk.  Sans-I/O.
+$(call lib,meet,lib/meet,doorclient suci base)
+
+$(call unit,test_meet_talk,test/unit/test_meet_talk.c,meet)
+$(call unit,test_meet_port,test/unit/test_meet_port.c,meet)
+
+$(call fuzz,fuzz_meet,test/fuzz/fuzz_meet.c,meet)
