@@ -10,7 +10,8 @@
 /* X(id, what it does) */
 #define QUORUM_BUGS(X)                                                      \
 	X(AMNESIA, "entries are acknowledged that the journal has not got") \
-	X(PROMISE, "a voter forgets what it has promised its leader")
+	X(PROMISE, "a voter forgets what it has promised its leader")       \
+	X(VACANT, "who leads says that nobody could for longer than is so")
 
 enum quorum_bug {
 	QUORUM_BUG_NONE,

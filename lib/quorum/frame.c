@@ -7,12 +7,13 @@
  *			    u8 type, u32 length}, bytes of all
  *   APPEND_ENTRIES_RESULT  u64 rejected, u64 last index
  *   REQUEST_VOTE	    u64 candidate, u64 last index, u64 last term, u8 bits
- *   REQUEST_VOTE_RESULT    u8 granted, u8 pre-vote
+ *   REQUEST_VOTE_RESULT    u8 granted, u8 pre-vote, u32 idle time of the voter in us
  *   INSTALL_SNAPSHOT	    u64 index, u64 term, u64 index of the configuration, state
  *   TIMEOUT_NOW	    is never sent */
 #include "internal.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #define VERSION	    0x71
 #define HEAD	    28u
@@ -53,7 +54,7 @@ body_bytes(const struct raft_message *m)
 	case RAFT_IO_REQUEST_VOTE:
 		return 25;
 	case RAFT_IO_REQUEST_VOTE_RESULT:
-		return 2;
+		return 6;
 	case RAFT_IO_INSTALL_SNAPSHOT:
 		return 24 + m->install_snapshot.data.len;
 	default:
@@ -85,7 +86,7 @@ write_append(struct base_writer *w, const struct raft_append_entries *a)
 }
 
 static void
-write_message_body(struct base_writer *w, const struct raft_message *m)
+write_message_body(struct base_writer *w, const struct raft_message *m, uint64_t idle_ns)
 {
 	switch (m->type) {
 	case RAFT_IO_APPEND_ENTRIES:
@@ -105,6 +106,7 @@ write_message_body(struct base_writer *w, const struct raft_message *m)
 	case RAFT_IO_REQUEST_VOTE_RESULT:
 		base_write_u8(w, m->request_vote_result.vote_granted);
 		base_write_u8(w, m->request_vote_result.pre_vote == raft_tribool_true);
+		base_write_be32(w, (uint32_t)base_min_ns(idle_ns / BASE_US_NS, UINT32_MAX));
 		break;
 	default:
 		base_write_be64(w, m->install_snapshot.last_index);
@@ -130,7 +132,7 @@ quorum_frame_write(struct quorum_bytes *b, const struct raft_message *m,
 	base_write_be64(&w, quorum_frame_term(m));
 	base_write_be64(&w, s->stamp);
 	base_write_be64(&w, s->echo);
-	write_message_body(&w, m);
+	write_message_body(&w, m, s->idle_ns);
 	return HEAD + body;
 }
 
@@ -211,7 +213,7 @@ parse_vote(struct base_reader *r, struct raft_message *m, uint64_t term)
 }
 
 static bool
-parse_body(struct base_reader *r, struct raft_message *m, uint64_t term)
+parse_body(struct base_reader *r, struct raft_message *m, uint64_t term, uint64_t *idle_ns)
 {
 	switch (m->type) {
 	case RAFT_IO_APPEND_ENTRIES:
@@ -230,6 +232,7 @@ parse_body(struct base_reader *r, struct raft_message *m, uint64_t term)
 		return parse_vote(r, m, term);
 	case RAFT_IO_REQUEST_VOTE_RESULT: {
 		uint8_t granted = base_read_u8(r), pre = base_read_u8(r);
+		*idle_ns = base_read_be32(r) * BASE_US_NS;
 #ifdef RAFT_VERSION_NUMBER
 		/* libraft 0.22 counts a vote of version 1, which does not tell the two apart, as
 		 * one for this term even if it was a pre-vote. */
@@ -271,9 +274,10 @@ quorum_frame_parse(const uint8_t *p, size_t len, struct raft_message *m, struct 
 	uint64_t term = base_read_be64(&r);
 	s->stamp = base_read_be64(&r);
 	s->echo = base_read_be64(&r);
+	s->idle_ns = 0;
 	if (!base_reader_ok(&r) || version != VERSION || zero || term == 0)
 		return false;
-	if (parse_body(&r, m, term) && base_reader_ok(&r) && base_reader_left(&r) == 0)
+	if (parse_body(&r, m, term, &s->idle_ns) && base_reader_ok(&r) && base_reader_left(&r) == 0)
 		return true;
 	quorum_frame_drop(m);
 	return false;

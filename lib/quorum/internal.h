@@ -83,7 +83,12 @@ struct quorum {
 		barred; /* barred: waiting for the barrier at the begin of a term */
 	uint64_t led_term;
 	struct raft_barrier barrier;
-	uint64_t promised_ns;		       /* votes for nobody else before */
+	uint64_t promised_ns; /* votes for nobody else before */
+	uint64_t idle_ns; /* time in which this voter looked, had promised nothing, and not led */
+	struct quorum_grant {
+		uint64_t term, idle_ns, at_ns; /* at_ns: own idle_ns then */
+	} grant[QUORUM_VOTERS_MAX];	       /* the last vote of each for this one */
+	uint64_t vacant_ns;
 	uint64_t heard[QUORUM_VOTERS_MAX];     /* stamp of the last frame of each */
 	uint64_t supported[QUORUM_VOTERS_MAX]; /* own time that each echoed in this term */
 	char address[QUORUM_VOTERS_MAX][4];
@@ -95,6 +100,9 @@ quorum_id_of(uint32_t voter)
 {
 	return (raft_id)voter + 1;
 }
+
+/* --- quorum.c */
+uint64_t quorum_idle_ns(const struct quorum *q);
 
 /* --- io.c */
 void quorum_io_init(struct quorum *q);
@@ -130,6 +138,7 @@ uint8_t *quorum_room(struct quorum_bytes *b, size_t len);
 /* --- frame.c */
 struct quorum_stamps {
 	uint64_t stamp, echo; /* of the sender; of the receiver, as the sender has heard it last */
+	uint64_t idle_ns;     /* of the sender, with REQUEST_VOTE_RESULT */
 };
 /* 0: no memory. */
 size_t quorum_frame_write(struct quorum_bytes *b, const struct raft_message *m,

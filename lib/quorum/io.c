@@ -379,7 +379,7 @@ io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message 
 
 	BASE_ASSERT(to < q->conf.voters);
 	struct raft_message sent = with_term_of_snapshot(q, m);
-	struct quorum_stamps s = {q->now_ns, q->heard[to]};
+	struct quorum_stamps s = {q->now_ns, q->heard[to], quorum_idle_ns(q)};
 	q->out.len = 0;
 	size_t len = quorum_frame_write(&q->out, &sent, &s);
 	if (len && !q->down) {

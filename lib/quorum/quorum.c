@@ -87,6 +87,30 @@ end_barrier(struct raft_barrier *req, int status)
 	q->led_term = status == 0 ? q->raft.current_term : 0;
 }
 
+/* Any leader of before had a majority, and one of those who voted now was in it: who led, or had
+ * promised.  So it can not have led after the time since which a majority of now is idle. */
+static uint64_t
+find_vacancy(const struct quorum *q)
+{
+	uint64_t of[QUORUM_VOTERS_MAX] = {0};
+	uint64_t own = q->idle_ns + (QUORUM_BUG(VACANT) ? promise_ns(q) : 0);
+	uint32_t n = 0;
+
+	for (uint32_t v = 0; v < q->conf.voters; v++) {
+		const struct quorum_grant *g = &q->grant[v];
+		bool voted = g->term == q->raft.current_term && g->at_ns <= q->idle_ns;
+		uint64_t t = voted ? g->idle_ns + own - g->at_ns : 0;
+		if (v == q->conf.me)
+			continue;
+		uint32_t i = n++;
+		for (; i > 0 && of[i - 1] < t; i--)
+			of[i] = of[i - 1];
+		of[i] = t;
+	}
+	uint32_t others = q->conf.voters / 2;
+	return LEASE_SHARE(others ? base_min_ns(own, of[others - 1]) : own);
+}
+
 /* The state of libraft may be another now. */
 static void
 review_lead(struct quorum *q)
@@ -96,6 +120,7 @@ review_lead(struct quorum *q)
 	if (!leader || q->led_term != q->raft.current_term) {
 		if (q->leads) {
 			q->leads = false;
+			q->idle_ns = 0;
 			q->ops.follow(q->user);
 		}
 		q->led_term = 0;
@@ -110,6 +135,7 @@ review_lead(struct quorum *q)
 	}
 	if (q->led_term && !q->leads && !q->down && raft_state(&q->raft) == RAFT_LEADER &&
 	    q->led_term == q->raft.current_term) {
+		q->vacant_ns = find_vacancy(q);
 		q->leads = true;
 		q->count.led++;
 		q->ops.lead(q->user, q->led_term);
@@ -232,9 +258,23 @@ pass_voter_time(struct quorum *q, uint64_t now_ns)
 
 	if (now_ns <= q->now_ns)
 		return;
-	if (now_ns - q->now_ns > most && q->promised_ns > q->now_ns)
-		q->promised_ns += now_ns - q->now_ns - most;
+	uint64_t dt = base_min_ns(now_ns - q->now_ns, most);
+	bool promised = q->promised_ns > q->now_ns;
+	if (promised)
+		q->promised_ns += now_ns - q->now_ns - dt;
+	if (!promised)
+		q->idle_ns += dt;
+	else if (now_ns > q->promised_ns)
+		q->idle_ns = now_ns - q->promised_ns;
 	q->now_ns = now_ns;
+}
+
+uint64_t
+quorum_idle_ns(const struct quorum *q)
+{
+	bool busy = q->leads || q->promised_ns > q->now_ns;
+
+	return busy ? 0 : q->idle_ns;
 }
 
 /* Stamps of a frame that libraft has had. */
@@ -249,6 +289,7 @@ note_stamps(struct quorum *q, uint32_t from, unsigned type, uint64_t term,
 			return;
 		q->heard[from] = s->stamp;
 		q->promised_ns = base_max_ns(q->promised_ns, q->now_ns + promise_ns(q));
+		q->idle_ns = 0;
 	} else if (type == RAFT_IO_APPEND_ENTRIES_RESULT && s->echo <= q->now_ns) {
 		q->supported[from] = base_max_ns(q->supported[from], s->echo);
 	}
@@ -277,6 +318,9 @@ quorum_on_frame(struct quorum *q, uint32_t from, const void *frame, size_t len, 
 	}
 	unsigned type = m.type;
 	uint64_t term = quorum_frame_term(&m);
+	if (type == RAFT_IO_REQUEST_VOTE_RESULT && m.request_vote_result.vote_granted &&
+	    m.request_vote_result.pre_vote != raft_tribool_true)
+		q->grant[from] = (struct quorum_grant){term, s.idle_ns, q->idle_ns};
 	if (type == RAFT_IO_REQUEST_VOTE && keeps_promise(q)) {
 		q->count.promised++;
 		return true;
@@ -344,6 +388,12 @@ quorum_lease_ns(const struct quorum *q)
 	}
 	uint64_t at = of[n / 2];
 	return at ? at + LEASE_SHARE(promise_ns(q)) : 0;
+}
+
+uint64_t
+quorum_vacant_ns(const struct quorum *q)
+{
+	return q->leads ? q->vacant_ns : 0;
 }
 
 uint32_t

@@ -657,6 +657,19 @@ propose_plan(struct sp_node *n)
 
 /* --- leading --------------------------------------------------------------- */
 
+/* The master of before has been silent for this unit, and nobody has granted a lease for as long as
+ * it was vacant.  It gets two beats to say that it lives. */
+static uint64_t
+silence_before(const struct sp_node *n, uint32_t unit)
+{
+	uint64_t silent = n->now_ns - n->unit.master_ns;
+
+	if (unit != n->unit.master || unit == n->conf.me)
+		return 0;
+	return base_min_ns(base_min_ns(silent, quorum_vacant_ns(n->quorum)),
+			   n->detect_ns - 2 * n->conf.beat_ns);
+}
+
 void
 sp_master_lead(struct sp_node *n, uint64_t term)
 {
@@ -675,7 +688,8 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	/* Its time of listening begins now: leases of the one before it may hold until then. */
 	uint64_t known = SP_BUG(IMPATIENT) ? n->detect_ns - n->conf.beat_ns : 0;
 	for (uint32_t u = 0; u < units; u++)
-		m->heard[u] = (struct sp_heard){.listen_ns = m->listen_ns - known};
+		m->heard[u] =
+			(struct sp_heard){.listen_ns = m->listen_ns - known - silence_before(n, u)};
 	memset(m->reported, 0, n->conf.limits.slots_max);
 	memset(m->reached, 0, n->conf.limits.slots_max * sizeof *m->reached);
 	m->nask = 0;

@@ -207,6 +207,11 @@ static const struct plan {
 	 .run = sp_masters_run,
 	 .scenario = "sp-masters",
 	 .breaks = B(LEASE)},
+	{.quorum = QUORUM_BUG_VACANT,
+	 .name = "VACANT",
+	 .run = sp_masters_run,
+	 .scenario = "sp-masters",
+	 .breaks = B(LEASE)},
 #define P(id, breaks_)                                                       \
 	{                                                                    \
 		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run, \

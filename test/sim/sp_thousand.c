@@ -11,6 +11,7 @@
 #define UNITS	  64u
 #define LINE_BPS  125000000u
 #define VIEW_MS	  50u
+#define MASTER_MS 150u /* until all know, an election included */
 #define QUIET_NS  (2 * BASE_S_NS)
 #define SETTLE_NS (2 * BASE_S_NS)
 #define JOIN_NS	  (300 * BASE_MS_NS)
@@ -117,6 +118,9 @@ measure_thousand(struct thousand *t, struct outcome *o)
 	uint64_t detect = w->conf.beat_ns * w->conf.missed;
 	INVARIANT(s, PROMPT, node <= detect + VIEW_MS * BASE_MS_NS,
 		  "a node dies: %llu us until all units know", (unsigned long long)node / 1000);
+	INVARIANT(s, PROMPT, master <= MASTER_MS * BASE_MS_NS,
+		  "the master's node dies: %llu us until all units know",
+		  (unsigned long long)master / 1000);
 	INVARIANT(s, PROMPT, share <= 100, "control takes %u / 10000 of the busiest link", share);
 	snprintf(o->note, sizeof o->note,
 		 "process to view at all: %.1f ms, node: %.1f (detection %.0f), master's node: "

@@ -101,6 +101,9 @@ uint64_t quorum_expiry_ns(const struct quorum *q);
 
 /* Until then nobody else leads; 0: this voter does not lead. */
 uint64_t quorum_lease_ns(const struct quorum *q);
+/* Of who leads: for so long nobody could lead when ops.lead() came, by what those who voted for it
+ * have promised, and the time in which they looked.  Not more than that is certain. */
+uint64_t quorum_vacant_ns(const struct quorum *q);
 /* Who leads, as far as this voter knows. */
 uint32_t quorum_leader(const struct quorum *q);
 uint64_t quorum_term(const struct quorum *q);
