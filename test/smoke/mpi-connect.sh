@@ -5,12 +5,13 @@
 # death of one job is an error of the other.
 #
 #	DELAY=10	of the WAN, in ms there and in ms back
+#	ROUTED=1	relays know where to send, as behind a router; 0: they ask over the WAN (ARP)
 # ipv6: yes
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-: "${DELAY:=10}"
+: "${DELAY:=10}" "${ROUTED:=1}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -19,8 +20,15 @@ B=$(realpath "${B:-build/gcc}")
 NODES=1 RELAYS=1
 testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms "$DELAY" || fail "wanem: does not start"
-TB_RELAY_CONF='"doors": { "max": 1024 }'
-testbed_relayd "$B" afe0 bfe0 || fail "relayd: does not start"
+with_neighbour() { # RELAY OTHER
+	local mac
+	mac=$(ip -n "$TB_ID-$2" -o link show glob0 | sed -n 's/.*ether \([0-9a-f:]*\) .*/\1/p')
+	TB_RELAY_CONF='"doors": { "max": 1024 }'
+	[ "$ROUTED" = 0 ] || TB_RELAY_CONF+=", \"neighbours\": { \"mac\": \"$(testbed_outside "$2")=$mac\" }"
+	testbed_relayd "$B" "$1" || fail "relayd: does not start"
+}
+with_neighbour afe0 bfe0
+with_neighbour bfe0 afe0
 
 RELAY=10.0.0.254:7812
 own=(env XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY=$RELAY "$B/bin/mpirun" --launcher local)
@@ -55,9 +63,9 @@ ends client2
 ends server
 [ $STATUS = 0 ] || WHY="${WHY:-the server: status $STATUS}"
 says server ': right$'
-# The first opens the trunk, and asks for the addresses of stations.
+# The first opens the trunk.
 awk -v rtt=$((2 * DELAY)) '/^connected after/ { printf "%s%.1f ms, %.1f round trips", sep, $3, $3 / rtt; sep = "; " }
-	END { print "" }' "$TB_LOG"/client[012].log | sed "s/^/DELAY=$DELAY: connected after /"
+	END { print "" }' "$TB_LOG"/client[012].log | sed "s/^/DELAY=$DELAY ROUTED=$ROUTED: connected after /"
 verdict "three jobs of three launchers meet one of another cluster" "$WHY" server 'client*' 'relayd-*'
 
 # ---- what goes wrong, and a death
