@@ -11,7 +11,8 @@
 
 #include "sp/client.h"
 
-#define SPD_WIRE_VERSION 4u
+/* Of the frames of lib/sp and lib/quorum, too: a daemon of another one is refused by name. */
+#define SPD_WIRE_VERSION 5u
 #define SPD_HEAD	 64u			 /* a note's bytes without its body are fewer */
 #define SPD_BODY_MAX	 ((1u << 20) - SPD_HEAD) /* of PART, GOT */
 
