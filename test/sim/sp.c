@@ -28,9 +28,9 @@ struct campaign {
 	uint32_t later;
 	uint32_t operators[2];
 	uint64_t ask_ns;
-	/* A pool of its own on the last unit, which is off at first, for the last roles: that unit
-	 * comes and an operator starts it while others run. */
-	uint32_t placed;
+	/* A pool of its own on the last units, one or two, which is off at first, for the last
+	 * roles: these units come and an operator starts it while others run. */
+	uint32_t placed, places;
 };
 
 enum { PROCESS, NODE, CUT, ONE_WAY, DISK, PAUSE, STEP, HANG, KINDS };
@@ -303,7 +303,7 @@ draw_later(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SL
 	conf->off = UINT64_C(1) << SP_POOL_LATER | 6;
 }
 
-/* In some worlds the last unit has roles and spares that start later. */
+/* In some worlds the last units have roles and spares that start later. */
 static void
 draw_placed(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_SLOTS_MAX])
 {
@@ -321,13 +321,17 @@ draw_placed(struct campaign *c, struct sp_node_conf *conf, uint8_t pool_of[SPW_S
 		pool_of[i] = 1;
 	conf->pool_of = pool_of;
 	conf->off = 2;
+	c->places = conf->limits.units > conf->voters + 1 && coin(&q, 60) ? 2 : 1;
 }
 
 static void
 settle_pools(const struct campaign *c, struct spw *w)
 {
+	uint32_t others = w->n - c->places;
+
 	for (uint32_t i = 0; c->placed && i < w->conf.slots; i++)
-		w->unit_of[i] = (uint16_t)(w->conf.pool_of[i] ? w->n - 1 : i % (w->n - 1));
+		w->unit_of[i] =
+			(uint16_t)(w->conf.pool_of[i] ? others + i % c->places : i % others);
 }
 
 /* In some worlds a write takes its time, and the daemon goes on meanwhile. */
@@ -353,7 +357,7 @@ play_campaign(struct campaign *c)
 		struct spw_daemon *d = w->daemon[u];
 		d->clock.ppm = (int32_t)base_prng_below(&c->prng, 20001) - 10000;
 		uint64_t at = base_prng_below(&c->prng, 100 * BASE_MS_NS);
-		if (c->placed && u == w->n - 1)
+		if (c->placed && u >= w->n - c->places)
 			at += base_prng_below(&w->prng, 2 * c->ask_ns);
 		sim_at(s, s->now_ns + at, restart_unit, d, 0);
 	}
