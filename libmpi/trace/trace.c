@@ -228,7 +228,7 @@ trace_close(void)
 /* ---- requests -------------------------------------------------------------------------- */
 
 static size_t
-place_of(MPI_Request request)
+trace_home_of(MPI_Request request)
 {
 	uint64_t h = (uint64_t)(uintptr_t)request * 0x9e3779b97f4a7c15u;
 
@@ -239,7 +239,7 @@ place_of(MPI_Request request)
 static struct under_way *
 trace_slot_of(MPI_Request request)
 {
-	size_t at = place_of(request);
+	size_t at = trace_home_of(request);
 
 	while (g.open[at].used && g.open[at].request != request)
 		at = (at + 1) & (g.open_room - 1);
@@ -260,7 +260,7 @@ trace_open_of(MPI_Request request)
 static struct under_way *
 trace_free_slot(MPI_Request request)
 {
-	size_t at = place_of(request);
+	size_t at = trace_home_of(request);
 
 	while (g.open[at].used)
 		at = (at + 1) & (g.open_room - 1);
@@ -309,7 +309,7 @@ trace_remove(struct under_way *u)
 
 	/* what stands behind it because its own place was taken moves up */
 	for (size_t i = (at + 1) & mask; g.open[i].used; i = (i + 1) & mask) {
-		size_t home = place_of(g.open[i].request);
+		size_t home = trace_home_of(g.open[i].request);
 
 		if (((i - home) & mask) < ((i - at) & mask))
 			continue;
@@ -337,7 +337,7 @@ put_part(const struct trace_part *p, uint64_t comm, uint64_t number)
 }
 
 static void
-put_had(const struct trace_had *h, uint64_t number)
+put_trace_had(const struct trace_had *h, uint64_t number)
 {
 	if (!h->known)
 		return;
@@ -400,7 +400,7 @@ put_done(const struct trace_watch *w)
 		trace_remove(u);
 	put_trace(TRACE_DONE);
 	put_trace(number);
-	put_had(&w->had, number);
+	put_trace_had(&w->had, number);
 }
 
 void
@@ -589,7 +589,7 @@ put_messages(const struct trace_call *c, uint64_t comm)
 	} else {
 		for (int i = 0; i < c->parts; i++)
 			put_part(&c->part[i], comm, 0);
-		put_had(&c->had, 0);
+		put_trace_had(&c->had, 0);
 	}
 	put_started(c);
 }

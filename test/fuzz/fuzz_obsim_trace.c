@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of obsim: any text, and any libmpitrace file, is read or refused with a reason. */
-#include "trace.h"
+#include "replay.h"
 
 #include <stdlib.h>
 
@@ -8,31 +8,59 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the replayer relies on. */
 static void
+check_call(const struct obs_trace *t, const struct obs_trace_call *c)
+{
+	uint32_t who = c->members ? c->members : t->ranks;
+	if (c->bytes > OBS_BYTES_MAX || (c->next != OBS_NO_CALL && c->next >= t->calls))
+		abort();
+	if (c->message ? c->from >= t->ranks || c->to >= t->ranks || c->start
+		       : c->root >= who || c->op >= COLL_OP_COUNT)
+		abort();
+	if (c->members > t->nmembers || c->first_member > t->nmembers - c->members)
+		abort();
+	for (uint32_t k = 0; k < c->members; k++)
+		if (t->member[c->first_member + k] >= t->ranks)
+			abort();
+}
+
+static void
 check(const struct obs_trace *t)
 {
 	uint32_t starts = 0;
-	for (size_t i = 0; i < t->steps; i++) {
-		const struct obs_step *s = &t->step[i];
-		bool one = s->kind == OBS_COMPUTE || s->kind == OBS_WAIT;
-		uint32_t who = s->members ? s->members : t->ranks;
-		if (one ? s->rank != OBS_EVERY && s->rank >= t->ranks
-			: s->root >= who || s->op >= COLL_OP_COUNT)
-			abort();
-		if (s->members > t->nmembers || s->first_member > t->nmembers - s->members)
-			abort();
-		for (uint32_t k = 0; k < s->members; k++)
-			if (t->member[s->first_member + k] >= t->ranks)
-				abort();
-		if (s->kind == OBS_START && s->number != starts++)
-			abort();
-		if (s->kind == OBS_WAIT && s->number >= starts)
-			abort();
+	for (uint32_t i = 0; i < t->calls; i++) {
+		check_call(t, &t->call[i]);
+		starts += t->call[i].start;
 	}
 	if (starts != t->starts)
 		abort();
+	for (size_t i = 0; i < t->steps; i++) {
+		const struct obs_step *s = &t->step[i];
+		if (s->rank != OBS_EVERY && s->rank >= t->ranks)
+			abort();
+		if (s->kind != OBS_COMPUTE && s->call >= t->calls)
+			abort();
+	}
+	for (uint32_t r = 0; t->first && r < t->ranks; r++)
+		if (t->first[r] > t->first[r + 1] || t->first[r + 1] > t->steps)
+			abort();
 }
 
 #define FILES 4
+
+/* What was read is played to its end, or refused with a reason. */
+static void
+play_to_end(const struct obs_trace *t)
+{
+	struct obs_setting s = {
+		.strategy = OBS_CACHED, .k = 1, .costs = {1e-3, 1e-6, .01, 2e-3, 1e-5, 0, 0}};
+	struct obs_report r;
+	for (uint32_t i = 0; i < t->calls; i++)
+		if (!t->call[i].message && t->call[i].op == COLL_NEIGHBOR)
+			abort();
+	if (obs_replay(t, &s, &r) == (*r.why != 0))
+		abort();
+	obs_report_free(&r);
+}
 
 static void
 read_files(const uint8_t *data[], const size_t size[], uint32_t n)
@@ -46,6 +74,8 @@ read_files(const uint8_t *data[], const size_t size[], uint32_t n)
 		abort();
 	if (ok)
 		check(&t);
+	if (ok && t.steps < 200)
+		play_to_end(&t);
 	obs_trace_free(&t);
 }
 

@@ -27,7 +27,7 @@ from_anybody(void)
 }
 
 static void
-both_ways(void)
+swapped(void)
 {
 	MPI_Request r;
 
@@ -65,7 +65,7 @@ twins(void)
 
 /* Started three times, waited for in three ways. */
 static void
-persistent(void)
+started_again(void)
 {
 	MPI_Request r[2];
 	int n, which, at[2];
@@ -89,7 +89,7 @@ persistent(void)
 
 /* A message that is taken out of the queue before its receive; one that is given up. */
 static void
-probed(void)
+taken_out(void)
 {
 	MPI_Request r[2];
 	MPI_Message m;
@@ -128,9 +128,9 @@ main(int argc, char **argv)
 	right = (check_rank + 1) % check_size;
 	from_anybody();
 	MPI_Barrier(MPI_COMM_WORLD);
-	both_ways();
+	swapped();
 	twins();
-	persistent();
-	probed();
+	started_again();
+	taken_out();
 	return finish();
 }

@@ -296,7 +296,12 @@ if [[ $B != *san* ]]; then
 		"$WORK/out")" = "17 17 10 14 14" ] || fail "records of messages: $(awk '{ print $3 }' "$WORK/out" | sort | uniq -c | paste -sd' ')"
 	says "had peer -1 tag -1 bytes -1" # cancelled
 	says "sends comm 2 peer 0 tag 5 bytes 300" && says "sends comm 3 peer 0 tag 5 bytes 400"
-	pass "messages in the trace"
+	for mode in ideal cached hybrid packets; do
+		"$B/bin/obsim" -m $mode "$WORK"/m/? >"$WORK/out" && says "messages 43 " || fail "obsim -m $mode of messages"
+	done
+	head -c -200 "$WORK/m/1" >"$WORK/m/cut" && mv "$WORK/m/cut" "$WORK/m/1"
+	! "$B/bin/obsim" -m packets "$WORK"/m/? >"$WORK/out" 2>&1 && says "of its mpitrace: "
+	pass "messages in the trace, replayed"
 
 	# Non-blocking collectives: 30 ms of something else while each is under way, in three ways of waiting.
 	cat >"$WORK/overlap.c" <<-'C'

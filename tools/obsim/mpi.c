@@ -1,51 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces of libmpitrace: the collective calls.  Each rank's file is read from one of them to the
- * next; what lies between is computing and waiting of that rank.  A call is a step when all its
- * processes have come to it.  Which communicator a rank names is told by who is in it: calls on
- * several of the same processes have one order at all of them. */
-#include "read.h"
-#include "trace.h"
+/* Traces of libmpitrace: collective calls and messages.  Files are read one after another; what
+ * lies between their calls is computing of that rank.  The n-th call of a rank among some processes
+ * is that of the others: calls on several communicators of the same ones have one order at all of
+ * them. Messages are matched when all files are read (match.c). */
+#include "mpi.h"
 
 #include "base/siphash.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GROUPS_MAX  65536u
+#define COMMS_MAX   65536u /* of a file */
 #define NO_GROUP    UINT32_MAX
 #define GROUP_SLOTS (2 * GROUPS_MAX)
 
-/* A request that is under way, of a call that is replayed. */
-struct under_way {
-	uint64_t request;
-	uint32_t number;
-};
-
-/* Processes that make calls together, and the call that some of them have come to. */
+/* Processes that make calls together. */
 struct group {
 	uint32_t first, n; /* of obs_trace.member */
-	uint32_t here;
-	enum coll_op op;
-	bool start;
+	uint32_t reader;   /* 1 + the rank whose file is read */
+	uint32_t comms;	   /* communicators of these processes that it has made */
+	uint32_t at;	   /* the call that it has come to last, or OBS_NO_CALL */
+	uint32_t call;	   /* the first of all */
+};
+
+/* A collective call while files are read. */
+struct meeting {
 	uint64_t in, out; /* the most of any */
 	int64_t root;
+	uint32_t group, here, next; /* next: of the group */
+	uint32_t rank;		    /* that came first, and where */
+	uint32_t line;
+};
+
+struct comm {
+	uint32_t group, number; /* the how manieth of this group */
+	uint32_t peers, npeers; /* of the group's members: those that messages go to */
+	bool calls;		/* its collective calls are replayed */
+};
+
+/* What completes with a request: halves of messages, or a call. */
+struct request {
+	uint32_t half, halves, call;
 };
 
 struct rank_file {
 	struct mpitrace t;
-	uint32_t rank;
-	uint32_t *group; /* [communicators], or NO_GROUP: its calls are not replayed */
-	uint32_t groups, room;
-	double compute_s; /* since the last step of this rank */
-	double inside_s;  /* of the last call: computing, unless it has completed something */
-	struct mpitrace_record r;
-	enum coll_op op; /* COLL_OP_COUNT: the file is over */
-	bool start;
-	uint64_t request; /* that the call has begun */
-	struct under_way way[OBS_OPEN_MAX];
-	uint32_t ways;
 	bool open;
 };
 
@@ -54,10 +57,25 @@ struct reading {
 	struct rank_file *f; /* [ranks] */
 	struct group *group;
 	uint32_t groups;
-	uint32_t *slot;	 /* [GROUP_SLOTS] 1 + group, by hash of its members; 0: free */
-	uint32_t *ready; /* [ranks] a ring: groups whose call all have come to */
-	uint32_t ready_at, readies;
-	uint32_t *rank; /* [ranks] for a moment */
+	uint32_t *slot;		 /* [GROUP_SLOTS] 1 + group, by hash of its members; 0: free */
+	uint32_t *rank;		 /* [2 * ranks] for a moment */
+	struct meeting *meeting; /* [calls] */
+	uint32_t meeting_room;
+	struct obs_halves halves;
+	/* of the file that is read */
+	uint32_t me, line;
+	struct comm *comm;
+	uint32_t comms, comm_room;
+	struct request *request;
+	uint32_t requests, request_room;
+	double compute_s; /* since the last step of this rank */
+	double inside_s;  /* of the last call: computing, unless it has to do with what is replayed
+			   */
+	double all_s;
+	uint32_t begun;	       /* a non-blocking call that wants its request, or OBS_NO_CALL */
+	uint32_t over, novers; /* halves of the call that was read last: it was over with them */
+	uint32_t last_call;    /* the collective that this rank has made last */
+	struct mpitrace_record r;
 };
 
 /* Blocking forms and, with an I before, the others; also those of large counts. */
@@ -103,27 +121,43 @@ op_of(const char *name, bool *start)
 	return COLL_OP_COUNT;
 }
 
-static bool
-computed(struct obs_trace *t, struct rank_file *f)
+__attribute__((format(printf, 2, 3))) static bool
+fail_mpi(struct reading *m, const char *format, ...)
 {
-	struct obs_step s = {.kind = OBS_COMPUTE, .rank = f->rank, .s = f->compute_s};
-	f->compute_s = 0;
-	return s.s <= 0 || obs_trace_add(t, &s);
+	struct obs_trace *t = m->t;
+	va_list ap;
+	va_start(ap, format);
+	int n = snprintf(t->why, sizeof t->why, "rank %u, line %u of its mpitrace: ", m->me,
+			 m->line);
+	vsnprintf(t->why + n, sizeof t->why - (size_t)n, format, ap);
+	va_end(ap);
+	return false;
 }
 
-/* The request of a call that is replayed is complete here. */
+/* Room for one more of them. */
 static bool
-completed(struct obs_trace *t, struct rank_file *f)
+room_mpi(void **at, uint32_t n, uint32_t *room, size_t size)
 {
-	for (uint32_t i = 0; i < f->ways; i++) {
-		if (f->way[i].request != f->r.request)
-			continue;
-		struct obs_step s = {.kind = OBS_WAIT, .rank = f->rank, .number = f->way[i].number};
-		f->way[i] = f->way[--f->ways];
-		f->inside_s = 0;
-		return computed(t, f) && obs_trace_add(t, &s);
-	}
+	if (n < *room)
+		return true;
+	uint32_t more = *room ? 2 * *room : 64;
+	void *p = realloc(*at, more * size);
+	if (!p)
+		return false;
+	*at = p;
+	*room = more;
 	return true;
+}
+
+/* What was computed since the last step, and one more. */
+static bool
+step_mpi(struct reading *m, enum obs_kind kind, uint32_t call)
+{
+	struct obs_step c = {.kind = OBS_COMPUTE, .rank = m->me, .s = m->compute_s};
+	struct obs_step s = {.kind = kind, .rank = m->me, .call = call};
+	m->compute_s = 0;
+	return ((c.s <= 0 || obs_trace_add(m->t, &c)) && obs_trace_add(m->t, &s)) ||
+	       fail_mpi(m, "too many calls");
 }
 
 /* ---- communicators ---- */
@@ -143,18 +177,8 @@ has_twice(const uint32_t *rank, uint32_t n, uint32_t mine)
 	return !here;
 }
 
+/* The group of these processes, in this order; false: there are too many. */
 static bool
-members_add(struct obs_trace *t, const uint32_t *rank, uint32_t n, uint32_t *first)
-{
-	*first = t->nmembers;
-	for (uint32_t i = 0; i < n; i++)
-		if (!obs_trace_member(t, rank[i]))
-			return false;
-	return true;
-}
-
-/* The group of these processes, in this order; NULL: there are too many. */
-static const char *
 find_group(struct reading *m, const uint32_t *rank, uint32_t n, uint32_t *found)
 {
 	static const uint8_t key[16] = "obsim";
@@ -163,140 +187,70 @@ find_group(struct reading *m, const uint32_t *rank, uint32_t n, uint32_t *found)
 		const struct group *g = &m->group[m->slot[at] - 1];
 		if (g->n == n && !memcmp(m->t->member + g->first, rank, (size_t)n * sizeof *rank)) {
 			*found = m->slot[at] - 1;
-			return NULL;
+			return true;
 		}
 	}
-	struct group g = {.n = n};
-	if (m->groups == GROUPS_MAX || !members_add(m->t, rank, n, &g.first))
-		return "too many communicators";
+	struct group g = {.first = m->t->nmembers, .n = n, .call = OBS_NO_CALL};
+	bool ok = m->groups < GROUPS_MAX;
+	for (uint32_t i = 0; ok && i < n; i++)
+		ok = obs_trace_member(m->t, rank[i]);
+	if (!ok)
+		return fail_mpi(m, "too many communicators");
 	m->group[m->groups] = g;
 	*found = m->groups++;
 	m->slot[at] = m->groups;
-	return NULL;
-}
-
-/* Of one process, or of two groups: its calls count as computing. */
-static const char *
-mpi_communicator(struct reading *m, struct rank_file *f)
-{
-	uint32_t n = (uint32_t)f->r.nlocal, g = NO_GROUP;
-	if (f->groups == f->room) {
-		uint32_t room = f->room ? 2 * f->room : 16;
-		uint32_t *more = realloc(f->group, room * sizeof *more);
-		if (!more)
-			return "out of memory";
-		f->group = more;
-		f->room = room;
-	}
-	if (n > 1 && !f->r.nremote) {
-		mpitrace_local(&f->t, &f->r, m->rank);
-		if (has_twice(m->rank, n, f->rank))
-			return "a communicator that has a process twice, or not the file's own";
-		const char *why = find_group(m, m->rank, n, &g);
-		if (why)
-			return why;
-	}
-	f->group[f->groups++] = g; /* they are numbered one after another, from 1 on */
-	return NULL;
-}
-
-/* ---- to the next call ---- */
-
-/* Is it a call that is replayed?  A non-blocking one says behind itself which request is its. */
-static bool
-replayed(struct rank_file *f)
-{
-	bool start = false;
-	enum coll_op op = f->r.type == MPITRACE_CALL ? op_of(f->r.name, &start) : COLL_OP_COUNT;
-	if (op == COLL_OP_COUNT || !f->r.comm || f->group[f->r.comm - 1] == NO_GROUP)
-		return false;
-	f->op = op;
-	f->start = start;
 	return true;
 }
 
-static const char *
-start_mpi(struct rank_file *f)
+/* It is one more of its processes that this rank has made. */
+static bool
+group_mpi(struct reading *m, uint32_t n, struct comm *c)
 {
-	const char *why = NULL;
-	struct mpitrace_record r;
-	size_t at;
-	if (mpitrace_next(&f->t, &r, &why, &at) < 0)
-		return why;
-	if (r.type != MPITRACE_START)
-		return "a non-blocking call without its request";
-	f->request = r.request;
-	return NULL;
-}
-
-/* Go on to the next call that is replayed. */
-static const char *
-advance_mpi(struct reading *m, struct rank_file *f)
-{
-	const char *why = NULL;
-	size_t at;
-	int more;
-	while ((more = mpitrace_next(&f->t, &f->r, &why, &at)) > 0) {
-		if (f->r.type == MPITRACE_DONE) {
-			if (!completed(m->t, f))
-				return "too many calls";
-			continue;
-		}
-		f->compute_s += (double)f->r.compute_ns * 1e-9 + f->inside_s;
-		f->inside_s = 0;
-		if (f->r.type == MPITRACE_COMM && (why = mpi_communicator(m, f)) != NULL)
-			return why;
-		if (replayed(f))
-			return !computed(m->t, f) ? "too many calls"
-			       : f->start	  ? start_mpi(f)
-						  : NULL;
-		f->inside_s = (double)f->r.inside_ns * 1e-9;
+	if (!find_group(m, m->rank, n, &c->group))
+		return false;
+	struct group *g = &m->group[c->group];
+	if (g->reader != m->me + 1) {
+		g->reader = m->me + 1;
+		g->comms = 0;
+		g->at = OBS_NO_CALL;
 	}
-	f->op = COLL_OP_COUNT;
-	return more < 0 ? why : computed(m->t, f) ? NULL : "too many calls";
+	c->number = g->comms++;
+	return true;
 }
 
-static const char *
-arrive_mpi(struct reading *m, struct rank_file *f)
+/* A communicator of two groups is that of all its processes, those of the lesser group first. */
+static bool
+comm_mpi(struct reading *m, const struct mpitrace *t)
 {
-	const char *why = advance_mpi(m, f);
-	if (why || f->op == COLL_OP_COUNT)
-		return why;
-	uint32_t at = f->group[f->r.comm - 1];
-	struct group *g = &m->group[at];
-	if (!g->here) {
-		g->op = f->op;
-		g->start = f->start;
-		g->root = f->r.peer;
-		g->in = g->out = 0;
+	uint32_t own = (uint32_t)m->r.nlocal, others = (uint32_t)m->r.nremote;
+	struct comm c = {.npeers = others ? others : own, .calls = own > 1 && !others};
+	if (m->comms == COMMS_MAX ||
+	    !room_mpi((void **)&m->comm, m->comms, &m->comm_room, sizeof *m->comm))
+		return fail_mpi(m, "too many communicators");
+	if (!own)
+		return fail_mpi(m, "a communicator of nobody");
+	mpitrace_local(t, &m->r, m->rank);
+	mpitrace_remote(t, &m->r, m->rank + own);
+	if (others && m->rank[own] < m->rank[0]) {
+		mpitrace_remote(t, &m->r, m->rank);
+		mpitrace_local(t, &m->r, m->rank + others);
+	} else if (others) {
+		c.peers = own;
 	}
-	if (g->op != f->op || g->start != f->start)
-		return "the ranks do not make the same collective calls";
-	g->in = f->r.in > g->in ? f->r.in : g->in;
-	g->out = f->r.out > g->out ? f->r.out : g->out;
-	if (++g->here == g->n)
-		m->ready[(m->ready_at + m->readies++) % m->t->ranks] = at;
-	return NULL;
+	bool wrong = own + others > m->t->ranks || has_twice(m->rank, own + others, m->me);
+	/* processes of another world have no number here: nothing of it is replayed */
+	if (wrong && !c.calls)
+		c.group = NO_GROUP;
+	else if (wrong)
+		return fail_mpi(m,
+				"a communicator that has a process twice, or not the file's own");
+	else if (!group_mpi(m, own + others, &c))
+		return false;
+	m->comm[m->comms++] = c; /* they are numbered one after another, from 1 on */
+	return true;
 }
 
-/* ---- calls ---- */
-
-static uint64_t
-bytes(const struct group *g)
-{
-	switch (g->op) {
-	case COLL_GATHER:
-	case COLL_ALLGATHER:
-		return g->out;
-	case COLL_SCATTER:
-	case COLL_REDUCE_SCATTER:
-		return g->in;
-	case COLL_ALLTOALL:
-		return (g->out > g->in ? g->out : g->in) / g->n;
-	default:
-		return g->out > g->in ? g->out : g->in;
-	}
-}
+/* ---- collective calls ---- */
 
 /* As MPI_COMM_WORLD: all ranks, in their order. */
 static bool
@@ -308,59 +262,284 @@ is_world(const struct obs_trace *t, const struct group *g)
 	return g->n == t->ranks;
 }
 
-static const char *
-add_call(struct reading *m, const struct group *g)
+static bool
+new_meeting(struct reading *m, uint32_t group, enum coll_op op, bool start)
 {
-	struct obs_trace *t = m->t;
-	bool world = is_world(t, g);
-	struct obs_step s = {.kind = g->start ? OBS_START : OBS_CALL,
-			     .op = g->op,
-			     .bytes = bytes(g),
-			     .number = g->start ? t->starts++ : 0,
-			     .first_member = world ? 0 : g->first,
-			     .members = world ? 0 : g->n};
-	bool rooted = s.op == COLL_BCAST || s.op == COLL_REDUCE || s.op == COLL_GATHER ||
-		      s.op == COLL_SCATTER;
-	if (s.bytes > OBS_BYTES_MAX)
-		return "a call of more bytes than there are";
-	if (rooted && (g->root < 0 || g->root >= g->n))
-		return "a root that is no rank";
-	s.root = rooted ? (uint32_t)g->root : 0;
-	for (uint32_t i = 0; g->start && i < g->n; i++) {
-		struct rank_file *f = &m->f[t->member[g->first + i]];
-		if (f->ways == OBS_OPEN_MAX)
-			return "too many calls under way";
-		f->way[f->ways++] = (struct under_way){f->request, s.number};
+	const struct group *g = &m->group[group];
+	bool world = is_world(m->t, g);
+	struct obs_trace_call c = {.op = op,
+				   .start = start,
+				   .next = OBS_NO_CALL,
+				   .first_member = world ? 0 : g->first,
+				   .members = world ? 0 : g->n};
+	if (!room_mpi((void **)&m->meeting, m->t->calls, &m->meeting_room, sizeof *m->meeting) ||
+	    !obs_trace_add_call(m->t, &c))
+		return fail_mpi(m, "too many calls");
+	m->meeting[m->t->calls - 1] = (struct meeting){.root = m->r.peer,
+						       .group = group,
+						       .next = OBS_NO_CALL,
+						       .rank = m->me,
+						       .line = m->line};
+	m->t->starts += start;
+	return true;
+}
+
+static bool
+collective_mpi(struct reading *m, enum coll_op op, bool start)
+{
+	struct group *g = &m->group[m->comm[m->r.comm - 1].group];
+	uint32_t *behind = g->at == OBS_NO_CALL ? &g->call : &m->meeting[g->at].next;
+	uint32_t call = *behind;
+	if (call == OBS_NO_CALL) {
+		call = m->t->calls;
+		if (!new_meeting(m, m->comm[m->r.comm - 1].group, op, start))
+			return false;
+		*(g->at == OBS_NO_CALL ? &g->call : &m->meeting[g->at].next) = call;
 	}
-	return obs_trace_add(t, &s) ? NULL : "too many calls";
+	g->at = call;
+	struct meeting *w = &m->meeting[call];
+	if (m->t->call[call].op != op || m->t->call[call].start != start)
+		return fail_mpi(m, "%s: the ranks do not make the same collective calls",
+				m->r.name);
+	w->here++;
+	w->in = m->r.in > w->in ? m->r.in : w->in;
+	w->out = m->r.out > w->out ? m->r.out : w->out;
+	if (m->last_call != OBS_NO_CALL &&
+	    m->t->member[m->group[m->meeting[m->last_call].group].first] == m->me)
+		m->t->call[m->last_call].next = call;
+	m->last_call = call;
+	m->inside_s = 0;
+	if (start)
+		m->begun = call;
+	return step_mpi(m, OBS_COME, call) && (start || step_mpi(m, OBS_WAIT, call));
 }
 
-static const char *
-next_call(struct reading *m)
+static uint64_t
+meeting_bytes(const struct meeting *w, enum coll_op op, uint32_t n)
 {
-	struct group *g = &m->group[m->ready[m->ready_at]];
-	const char *why = add_call(m, g);
-	m->ready_at = (m->ready_at + 1) % m->t->ranks;
-	m->readies--;
-	g->here = 0;
-	for (uint32_t i = 0; !why && i < g->n; i++)
-		why = arrive_mpi(m, &m->f[m->t->member[g->first + i]]);
-	return why;
+	switch (op) {
+	case COLL_GATHER:
+	case COLL_ALLGATHER:
+		return w->out;
+	case COLL_SCATTER:
+	case COLL_REDUCE_SCATTER:
+		return w->in;
+	case COLL_ALLTOALL:
+		return (w->out > w->in ? w->out : w->in) / n;
+	default:
+		return w->out > w->in ? w->out : w->in;
+	}
 }
 
-/* All files: how each goes on depends on when the others come. */
-static const char *
-read_calls(struct reading *m)
+/* All files are read: calls are what the most of their ranks have said of them. */
+static bool
+end_meetings(struct reading *m)
+{
+	for (uint32_t i = 0; i < m->t->calls; i++) {
+		struct obs_trace_call *c = &m->t->call[i];
+		const struct meeting *w = &m->meeting[i];
+		uint32_t n = m->group[w->group].n;
+		m->me = w->rank;
+		m->line = w->line;
+		bool rooted = c->op == COLL_BCAST || c->op == COLL_REDUCE || c->op == COLL_GATHER ||
+			      c->op == COLL_SCATTER;
+		c->bytes = meeting_bytes(w, c->op, n);
+		if (w->here != n)
+			return fail_mpi(
+				m,
+				"the ranks do not make the same collective calls: %s is one "
+				"of %u, %u have made it",
+				coll_op_name(c->op), n, w->here);
+		if (c->bytes > OBS_BYTES_MAX)
+			return fail_mpi(m, "a call of more bytes than there are");
+		if (rooted && (w->root < 0 || w->root >= n))
+			return fail_mpi(m, "a root that is no rank");
+		c->root = rooted ? (uint32_t)w->root : 0;
+	}
+	return true;
+}
+
+/* ---- messages ---- */
+
+static bool
+message_mpi(struct reading *m)
+{
+	const struct mpitrace_record *r = &m->r;
+	const struct comm *c = &m->comm[r->comm - 1];
+	bool sends = r->type == MPITRACE_SEND;
+	if (c->group == NO_GROUP)
+		return true;
+	struct obs_half h = {.group = c->group,
+			     .number = c->number,
+			     .tag = r->tag,
+			     .sends = sends,
+			     .synchronous = sends && r->how == MPITRACE_SYNCHRONOUS,
+			     .buffered = sends && r->how == MPITRACE_BUFFERED,
+			     .mine = m->me,
+			     .other = OBS_NO_CALL,
+			     .bytes = sends ? r->out : r->in,
+			     .had = -1,
+			     .line = m->line,
+			     .call = OBS_NO_CALL};
+	struct request *q = r->request ? &m->request[r->request - 1] : NULL;
+	if (r->peer >= (int64_t)c->npeers || h.bytes > OBS_BYTES_MAX)
+		return fail_mpi(m,
+				"a message with a process that is not there, or of too many bytes");
+	h.peers = m->group[c->group].first + c->peers;
+	h.npeers = c->npeers;
+	if (r->peer >= 0)
+		h.other = m->t->member[h.peers + (uint32_t)r->peer];
+	if (q && q->halves && q->half + q->halves != m->halves.n)
+		return fail_mpi(m, "a message of no call");
+	if (!obs_halves_add(&m->halves, &h))
+		return fail_mpi(m, "too many messages");
+	if (q) {
+		q->half = q->halves ? q->half : m->halves.n - 1;
+		q->halves++;
+	} else {
+		m->over = m->novers ? m->over : m->halves.n - 1;
+		m->novers++;
+	}
+	m->inside_s = 0;
+	return step_mpi(m, OBS_COME, OBS_HALF | (m->halves.n - 1));
+}
+
+static bool
+had_mpi(struct reading *m)
+{
+	uint32_t at = m->over, n = m->novers;
+	if (m->r.request) {
+		const struct request *q = &m->request[m->r.request - 1];
+		at = q->half;
+		n = q->halves;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct obs_half *h = &m->halves.half[at + i];
+		if (m->r.peer < 0) {
+			h->nothing = true;
+		} else if (!h->sends) {
+			if (m->r.peer >= (int64_t)h->npeers)
+				return fail_mpi(m, "a message from a process that is not there");
+			h->other = m->t->member[h->peers + (uint32_t)m->r.peer];
+			h->tag = m->r.tag;
+			h->had = m->r.had;
+			h->known = true;
+		}
+	}
+	return true;
+}
+
+static bool
+wait_halves(struct reading *m, uint32_t at, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!step_mpi(m, OBS_WAIT, OBS_HALF | (at + i)))
+			return false;
+	return true;
+}
+
+/* ---- records ---- */
+
+static bool
+start_mpi(struct reading *m)
+{
+	if (!room_mpi((void **)&m->request, m->requests, &m->request_room, sizeof *m->request))
+		return fail_mpi(m, "out of memory");
+	m->request[m->requests++] = (struct request){.call = m->begun};
+	m->begun = OBS_NO_CALL;
+	return true;
+}
+
+/* What is replayed was waited for in this call, so it did not compute. */
+static bool
+done_mpi(struct reading *m)
+{
+	struct request *q = &m->request[m->r.request - 1], was = *q;
+	if (was.call == OBS_NO_CALL && !was.halves)
+		return true;
+	q->call = OBS_NO_CALL; /* once; halves stay for what they had */
+	m->inside_s = 0;
+	if (was.call != OBS_NO_CALL)
+		return step_mpi(m, OBS_WAIT, was.call);
+	return wait_halves(m, was.half, was.halves);
+}
+
+static bool
+call_mpi(struct reading *m, uint32_t version)
+{
+	bool start = false;
+	enum coll_op op = op_of(m->r.name, &start);
+	m->inside_s = (double)m->r.inside_ns * 1e-9;
+	if (version > 1 && (!strcmp(m->r.name, "MPI_Probe") || !strcmp(m->r.name, "MPI_Mprobe")))
+		m->inside_s = 0; /* the receive waits */
+	if (op == COLL_OP_COUNT || !m->r.comm || !m->comm[m->r.comm - 1].calls)
+		return true;
+	return collective_mpi(m, op, start);
+}
+
+static bool
+record_mpi(struct reading *m, const struct mpitrace *t)
+{
+	enum mpitrace_type type = m->r.type;
+	bool part = type == MPITRACE_SEND || type == MPITRACE_RECV || type == MPITRACE_HAD;
+	if (m->begun != OBS_NO_CALL && type != MPITRACE_START)
+		return fail_mpi(m, "a non-blocking call without its request");
+	/* behind all messages of a call its end */
+	if (m->novers && !part) {
+		uint32_t n = m->novers;
+		m->novers = 0;
+		if (!wait_halves(m, m->over, n))
+			return false;
+	}
+	m->all_s += (double)m->r.compute_ns * 1e-9 + (double)m->r.inside_ns * 1e-9;
+	if (type == MPITRACE_CALL || type == MPITRACE_END) {
+		m->compute_s += (double)m->r.compute_ns * 1e-9 + m->inside_s;
+		m->inside_s = 0;
+	}
+	switch (type) {
+	case MPITRACE_CALL:
+		return call_mpi(m, t->version);
+	case MPITRACE_COMM:
+		return comm_mpi(m, t);
+	case MPITRACE_START:
+		return start_mpi(m);
+	case MPITRACE_DONE:
+		return done_mpi(m);
+	case MPITRACE_SEND:
+	case MPITRACE_RECV:
+		return message_mpi(m);
+	case MPITRACE_HAD:
+		return had_mpi(m);
+	case MPITRACE_END:
+		break;
+	}
+	return true;
+}
+
+static bool
+read_file_mpi(struct reading *m, struct mpitrace *t)
 {
 	const char *why = NULL;
-	for (uint32_t r = 0; !why && r < m->t->ranks; r++)
-		why = arrive_mpi(m, &m->f[r]);
-	while (!why && m->readies)
-		why = next_call(m);
-	for (uint32_t r = 0; !why && r < m->t->ranks; r++)
-		if (m->f[r].op != COLL_OP_COUNT)
-			why = "the ranks do not make the same collective calls";
-	return why;
+	size_t at;
+	int more;
+	m->comms = m->requests = m->line = m->novers = 0;
+	m->compute_s = m->inside_s = m->all_s = 0;
+	m->begun = m->last_call = OBS_NO_CALL;
+	while ((more = mpitrace_next(t, &m->r, &why, &at)) > 0) {
+		m->line++;
+		if (!record_mpi(m, t))
+			return false;
+	}
+	if (more < 0)
+		return fail_mpi(m, "%s", why);
+	if (m->begun != OBS_NO_CALL)
+		return fail_mpi(m, "a non-blocking call without its request");
+	m->compute_s += m->inside_s;
+	if (!wait_halves(m, m->over, m->novers))
+		return false;
+	struct obs_step c = {.kind = OBS_COMPUTE, .rank = m->me, .s = m->compute_s};
+	m->t->measured_s = m->all_s > m->t->measured_s ? m->all_s : m->t->measured_s;
+	return c.s <= 0 || obs_trace_add(m->t, &c) || fail_mpi(m, "too many calls");
 }
 
 static const char *
@@ -376,7 +555,6 @@ open_all_mpi(struct rank_file *f, const void *const data[], const size_t len[], 
 			return why;
 		}
 		f[head.rank].t = head;
-		f[head.rank].rank = head.rank;
 		f[head.rank].open = true;
 	}
 	return NULL;
@@ -385,16 +563,30 @@ open_all_mpi(struct rank_file *f, const void *const data[], const size_t len[], 
 static void
 free_reading(struct reading *m)
 {
-	for (uint32_t i = 0; m->f && i < m->t->ranks; i++) {
+	for (uint32_t i = 0; m->f && i < m->t->ranks; i++)
 		if (m->f[i].open)
 			mpitrace_done(&m->f[i].t);
-		free(m->f[i].group);
-	}
 	free(m->f);
 	free(m->group);
 	free(m->slot);
-	free(m->ready);
 	free(m->rank);
+	free(m->meeting);
+	free(m->comm);
+	free(m->request);
+	free(m->halves.half);
+}
+
+static bool
+read_all_mpi(struct reading *m)
+{
+	struct obs_trace *t = m->t;
+	for (m->me = 0; m->me < t->ranks; m->me++) {
+		t->first[m->me] = t->steps;
+		if (!read_file_mpi(m, &m->f[m->me].t))
+			return false;
+	}
+	t->first[t->ranks] = t->steps;
+	return end_meetings(m) && obs_halves_match(&m->halves, t);
 }
 
 bool
@@ -407,16 +599,15 @@ obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 		m.f = calloc(files, sizeof *m.f);
 		m.group = calloc(GROUPS_MAX, sizeof *m.group);
 		m.slot = calloc(GROUP_SLOTS, sizeof *m.slot);
-		m.ready = calloc(files, sizeof *m.ready);
-		m.rank = calloc(files, sizeof *m.rank);
-		why = m.f && m.group && m.slot && m.ready && m.rank
+		m.rank = calloc(2 * (size_t)files, sizeof *m.rank);
+		t->first = calloc((size_t)files + 1, sizeof *t->first);
+		why = m.f && m.group && m.slot && m.rank && t->first
 			      ? open_all_mpi(m.f, data, len, files)
 			      : "out of memory";
 	}
-	if (!why)
-		why = read_calls(&m);
-	free_reading(&m);
 	if (why)
 		snprintf(t->why, sizeof t->why, "%s", why);
-	return !why;
+	bool ok = !why && read_all_mpi(&m);
+	free_reading(&m);
+	return ok;
 }

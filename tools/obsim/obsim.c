@@ -14,7 +14,8 @@
  *   -n BYTES     only this size (without a trace)
  *   --paper      one gamma more a call, as Table 4 of the paper counts
  *   --foresight  the next call is known when one ends: circuits move during computation
- *   --blocking   non-blocking calls are waited for where they begin: what overlap is worth
+ *   --blocking   non-blocking collectives are waited for where they begin: what overlap is worth
+ *   --eager BYTES  sends of at most so many do not wait for their receiver (65536)
  *   --calls      a line for every call
  *   --rules FILE selection rules (JSON)  --json
  *   --plan-time  how long planning takes, for -p nodes, by the clock of this machine
@@ -127,16 +128,18 @@ static const struct {
 static double
 played_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, double n)
 {
-	struct obs_step step = {.kind = OBS_CALL,
-				.op = paper[a].op,
-				.bytes = (uint64_t)(paper[a].whole ? n : n / o->p)};
-	snprintf(step.algorithm, sizeof step.algorithm, "%s", paper[a].name);
-	struct obs_trace t = {.ranks = o->p, .step = &step, .steps = 1};
+	struct obs_trace_call call = {.op = paper[a].op,
+				      .bytes = (uint64_t)(paper[a].whole ? n : n / o->p),
+				      .next = OBS_NO_CALL};
+	struct obs_step step[] = {{.kind = OBS_COME, .rank = OBS_EVERY},
+				  {.kind = OBS_WAIT, .rank = OBS_EVERY}};
+	snprintf(call.algorithm, sizeof call.algorithm, "%s", paper[a].name);
+	struct obs_trace t = {.ranks = o->p, .step = step, .steps = 2, .call = &call, .calls = 1};
 	struct obs_setting s = o->s;
 	struct obs_report r;
 	s.strategy = mode;
 	if (!obs_replay(&t, &s, &r))
-		die_obsim(paper[a].name, "does not come to its end");
+		die_obsim(paper[a].name, r.why);
 	obs_report_free(&r);
 	return r.total_s;
 }
@@ -206,8 +209,10 @@ model(const struct options *o)
 static void
 calls(const struct obs_report *r, bool json)
 {
-	for (uint64_t i = 0; i < r->calls; i++) {
+	for (uint64_t i = 0; i < r->calls + r->messages; i++) {
 		const struct obs_call_line *l = &r->line[i];
+		char ends[32];
+		snprintf(ends, sizeof ends, "%u to %u", l->from, l->to);
 		printf(json ? "%s\n    {\"op\": \"%s\", \"algorithm\": \"%s\", \"reversed\": %s, "
 			      "\"blocking\": %s, \"bytes\": %" PRIu64
 			      ", \"start_s\": %.9f, \"took_s\": %.9f, "
@@ -215,7 +220,8 @@ calls(const struct obs_report *r, bool json)
 			    : "%s  %-14s %-20s %-9s%-12s %10" PRIu64
 			      " B  at %.6f  took %.6f  set up %u"
 			      "  hits %u  packets %u\n",
-		       json && i ? "," : "", coll_op_name(l->op), l->algorithm,
+		       json && i ? "," : "", l->message ? "message" : coll_op_name(l->op),
+		       l->message ? ends : l->algorithm,
 		       json	     ? l->reversed ? "true" : "false"
 		       : l->reversed ? "reversed"
 				     : "",
@@ -233,19 +239,22 @@ report_obsim(const struct options *o, const struct obs_report *r, bool first)
 	double ratio = light > 0 ? (double)r->hits / light : 0;
 	const char *name = obs_strategy_name(o->s.strategy);
 	if (!o->json) {
-		printf("%-10s total %.6f s  computing %.6f  calls %" PRIu64 "  set-ups %" PRIu64
-		       "  hit ratio %.3f  by packets %.3f\n",
-		       name, r->total_s, r->compute_s, r->calls, r->orders, ratio,
+		printf("%-10s total %.6f s  computing %.6f  calls %" PRIu64, name, r->total_s,
+		       r->compute_s, r->calls);
+		if (r->messages)
+			printf("  messages %" PRIu64, r->messages);
+		printf("  set-ups %" PRIu64 "  hit ratio %.3f  by packets %.3f\n", r->orders, ratio,
 		       all > 0 ? (double)r->packets / all : 0);
 		if (o->calls)
 			calls(r, false);
 		return;
 	}
 	printf("%s  {\"mode\": \"%s\", \"total_s\": %.9f, \"compute_s\": %.9f, \"calls\": %" PRIu64
-	       ", \"set_ups\": %" PRIu64 ", \"hit_ratio\": %.6f, \"messages_by_light\": %.0f, "
+	       ", \"messages\": %" PRIu64 ", \"set_ups\": %" PRIu64
+	       ", \"hit_ratio\": %.6f, \"messages_by_light\": %.0f, "
 	       "\"messages_by_packets\": %" PRIu64,
-	       first ? "" : ",\n", name, r->total_s, r->compute_s, r->calls, r->orders, ratio,
-	       light, r->packets);
+	       first ? "" : ",\n", name, r->total_s, r->compute_s, r->calls, r->messages, r->orders,
+	       ratio, light, r->packets);
 	if (o->calls) {
 		printf(", \"each\": [");
 		calls(r, true);
@@ -273,7 +282,10 @@ replay_obsim(struct options *o, char **files, int n)
 		o->ports[r] = o->ports[o->ports_given - 1];
 	o->s.ports = o->ports;
 	if (o->json)
-		printf("{\"ranks\": %u, \"k\": %u, \"modes\": [\n", t.ranks, o->s.k);
+		printf("{\"ranks\": %u, \"k\": %u, \"measured_s\": %.9f, \"modes\": [\n", t.ranks,
+		       o->s.k, t.measured_s);
+	else if (t.measured_s > 0)
+		printf("the run that was traced took %.6f s\n", t.measured_s);
 	bool first = true;
 	for (int m = 0; m < OBS_STRATEGY_COUNT; m++) {
 		struct obs_report r;
@@ -281,8 +293,7 @@ replay_obsim(struct options *o, char **files, int n)
 			continue;
 		o->s.strategy = (enum obs_strategy)m;
 		if (!obs_replay(&t, &o->s, &r))
-			die_obsim(obs_strategy_name(o->s.strategy),
-				  "a call does not come to its end");
+			die_obsim(obs_strategy_name(o->s.strategy), r.why);
 		report_obsim(o, &r, first);
 		first = false;
 		obs_report_free(&r);
@@ -392,8 +403,8 @@ rules(struct options *o, const char *path)
 static const char usage_text[] =
 	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-w CIRCUITS] [-a S] [-b S] [-g S] [-A S] "
 	"[-B S]\n"
-	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--blocking] [--calls] [--rules "
-	"FILE]\n"
+	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--blocking] [--eager BYTES]\n"
+	"             [--calls] [--rules FILE]\n"
 	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
 
 static void
@@ -430,6 +441,9 @@ obsim_option(struct options *o, int c)
 	case 'n':
 		o->n = count_obsim(optarg, 0, 1 << 30, "-n");
 		break;
+	case 'e':
+		o->s.eager = count_obsim(optarg, 0, UINT32_MAX, "--eager");
+		break;
 	case 'r':
 		rules(o, optarg);
 		break;
@@ -452,18 +466,15 @@ main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
 	int paper_too = 0, foresight = 0, blocking = 0, each = 0, json = 0, timing = 0;
-	const struct option longs[] = {{"json", no_argument, &json, 1},
-				       {"paper", no_argument, &paper_too, 1},
-				       {"foresight", no_argument, &foresight, 1},
-				       {"blocking", no_argument, &blocking, 1},
-				       {"calls", no_argument, &each, 1},
-				       {"plan-time", no_argument, &timing, 1},
-				       {"rules", required_argument, NULL, 'r'},
-				       {"list", no_argument, NULL, 'l'},
-				       {"help", no_argument, NULL, 'h'},
-				       {"version", no_argument, NULL, 'V'},
-				       {0}};
+	const struct option longs[] = {
+		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
+		{"foresight", no_argument, &foresight, 1}, {"blocking", no_argument, &blocking, 1},
+		{"calls", no_argument, &each, 1},	   {"plan-time", no_argument, &timing, 1},
+		{"rules", required_argument, NULL, 'r'},   {"eager", required_argument, NULL, 'e'},
+		{"list", no_argument, NULL, 'l'},	   {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},	   {0}};
 	o.s.k = 2;
+	o.s.eager = 65536; /* as libmpi's */
 	o.s.costs = (struct circ_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:w:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
 		if (c)

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "replay.h"
+#include "play.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Of one algorithm: two orders, three points from which on light is taken, with what is lit or
- * without, three ways to look ahead. */
-#define VARIANTS       36
-#define ALGORITHMS_MAX 256 /* each torus and number of segments counted */
-#define CANDIDATES_MAX (VARIANTS * ALGORITHMS_MAX)
-#define TORUS_DIMS     4
-#define SEGMENTS_MAX   256u
 
 struct candidate {
 	struct obs_args args;
@@ -20,22 +12,13 @@ struct candidate {
 	int ahead;   /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
 };
 
-struct replayer {
-	const struct obs_trace *t;
-	const struct obs_setting *s;
-	struct circ_slots slots;
-	uint32_t *ports;
-	struct circ_slot *spare; /* slots as a candidate leaves them */
-	struct circ_slot *best;
-	double *now_s, *left_s, *computed_s; /* [ranks] clock; when the last call was over */
-	double *announce_s;		     /* [ranks] when the call is known */
-	double *begin_s, *try_s, *best_s;    /* [those that make it] its begin; its end */
-	struct under_way {
-		uint32_t number, waits; /* ranks that have yet to wait; 0: free */
-		double *over_s;		/* [ranks] */
-	} way[OBS_OPEN_MAX + 1];
-	struct obs_report *r;
-};
+/* Of one algorithm: two orders, three points from which on light is taken, with what is lit or
+ * without, three ways to look ahead. */
+#define VARIANTS       36
+#define ALGORITHMS_MAX 256 /* each torus and number of segments counted */
+#define CANDIDATES_MAX (VARIANTS * ALGORITHMS_MAX)
+#define TORUS_DIMS     4
+#define SEGMENTS_MAX   256u
 
 /* What [OC] takes for the operation, and for the rest what is nearest. */
 static const char *
@@ -217,25 +200,25 @@ plan_mode(enum obs_strategy s)
 }
 
 /* Who makes the call: the ranks, by its own; NULL: all, as they are. */
-static const uint32_t *
-callers_of_step(const struct replayer *p, const struct obs_step *s)
+const uint32_t *
+obs_callers(const struct replayer *p, const struct obs_trace_call *s)
 {
 	return s->members ? p->t->member + s->first_member : NULL;
 }
 
-static uint32_t
-size_of_step(const struct replayer *p, const struct obs_step *s)
+uint32_t
+obs_size(const struct replayer *p, const struct obs_trace_call *s)
 {
 	return s->members ? s->members : p->t->ranks;
 }
 
 static struct obs_args
-args_of(const struct replayer *p, const struct obs_step *s)
+args_of(const struct replayer *p, const struct obs_trace_call *s)
 {
 	struct obs_args a = {.op = s->op,
-			     .algorithm = customary(s->op, size_of_step(p, s)),
+			     .algorithm = customary(s->op, obs_size(p, s)),
 			     .bytes = s->bytes,
-			     .p = size_of_step(p, s),
+			     .p = obs_size(p, s),
 			     .root = s->root,
 			     .degree = p->s->k,
 			     .rules = p->s->rules};
@@ -247,10 +230,9 @@ args_of(const struct replayer *p, const struct obs_step *s)
 }
 
 static struct obs_result
-attempt(struct replayer *p, const struct candidate *c, const struct obs_step *s,
-	const struct obs_step *next)
+attempt(struct replayer *p, const struct candidate *c, const uint32_t *node_of,
+	const struct obs_trace_call *next)
 {
-	const uint32_t *node_of = callers_of_step(p, s);
 	struct obs_call call, behind = {0};
 	struct obs_result r = {.end_s = -1};
 	struct circ_costs costs = p->s->costs;
@@ -262,7 +244,7 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *s,
 	if (c->ahead >= 0) {
 		struct obs_args a = args_of(p, next);
 		a.reversed = c->ahead;
-		if (obs_call_make(&behind, &a, callers_of_step(p, next)) == 0) {
+		if (obs_call_make(&behind, &a, obs_callers(p, next)) == 0) {
 			m.ahead = behind.demand;
 			m.aheads = behind.messages;
 		}
@@ -302,41 +284,6 @@ replay_better(const struct obs_result *a, const struct obs_result *b)
 	return a->orders < b->orders;
 }
 
-/* A non-blocking call goes on: when it is over at each rank, for who waits. */
-static bool
-replay_goes_on(struct replayer *p, const struct obs_step *s)
-{
-	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
-		struct under_way *u = &p->way[i];
-		if (u->waits)
-			continue;
-		if (!u->over_s)
-			u->over_s = obs_take(p->t->ranks, sizeof(double));
-		u->number = s->number;
-		u->waits = size_of_step(p, s);
-		memcpy(u->over_s, p->left_s, p->t->ranks * sizeof(double));
-		return true;
-	}
-	return false;
-}
-
-static void
-waits(struct replayer *p, const struct obs_step *s)
-{
-	uint32_t from = s->rank == OBS_EVERY ? 0 : s->rank;
-	uint32_t to = s->rank == OBS_EVERY ? p->t->ranks : s->rank + 1;
-	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
-		struct under_way *u = &p->way[i];
-		if (!u->waits || u->number != s->number)
-			continue;
-		for (uint32_t r = from; r < to; r++) {
-			p->now_s[r] = u->over_s[r] > p->now_s[r] ? u->over_s[r] : p->now_s[r];
-			u->waits--;
-		}
-		return;
-	}
-}
-
 /* "torus 8x8 / 4": its dimensions, and segments. */
 static void
 say_algorithm(const struct obs_args *a, char *out, size_t room)
@@ -350,102 +297,120 @@ say_algorithm(const struct obs_args *a, char *out, size_t room)
 			 (unsigned long long)((a->bytes + a->segment - 1) / a->segment));
 }
 
-static bool
-one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *next)
+/* What the best attempt has lit is lit. */
+static void
+keep_lit(struct replayer *p, const struct obs_result *r)
+{
+	struct circ_slot *slot = p->slots.slot;
+	p->slots.slot = p->best;
+	p->best = slot;
+	p->r->orders += r->orders;
+	p->r->hits += r->hits;
+	p->r->by_light += r->by_light;
+	p->r->packets += r->packets;
+}
+
+double
+obs_extra_s(const struct replayer *p)
+{
+	return p->s->paper && p->s->strategy != OBS_IDEAL ? p->s->costs.gamma_s : 0;
+}
+
+static void
+try_all(struct replayer *p, const struct obs_trace_call *s, struct obs_call_line *line)
 {
 	static struct candidate c[CANDIDATES_MAX];
+	const struct obs_trace_call *next = s->next == OBS_NO_CALL ? NULL : &p->t->call[s->next];
 	struct obs_args a = args_of(p, s);
-	struct obs_result best = {.end_s = -1};
-	struct obs_call_line *line = &p->r->line[p->r->calls++];
 	uint32_t n = candidates(p, &a, !*s->algorithm && !p->s->rules, next != NULL, c), won = 0;
-	bool start = s->kind == OBS_START && !p->s->blocking;
-	const uint32_t *member = callers_of_step(p, s);
-	for (uint32_t i = 0; i < a.p; i++) {
-		uint32_t r = member ? member[i] : i;
-		p->begin_s[i] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];
-		p->announce_s[r] = p->s->foresight ? p->left_s[r] : p->begin_s[i];
-	}
+	line->r.end_s = -1;
 	for (uint32_t i = 0; i < n; i++) {
-		struct obs_result r = attempt(p, &c[i], s, next);
-		if (replay_better(&r, &best)) {
-			best = r;
+		struct obs_result r = attempt(p, &c[i], obs_callers(p, s), next);
+		if (replay_better(&r, &line->r)) {
+			line->r = r;
 			won = i;
 			keep_replay_best(p);
 		}
 	}
-	if (best.end_s < 0)
-		return false;
-	struct circ_slot *slot = p->slots.slot;
-	p->slots.slot = p->best;
-	p->best = slot;
-	double in = 0, extra = 0;
-	if (p->s->paper && p->s->strategy != OBS_IDEAL)
-		extra = p->s->costs.gamma_s;
-	for (uint32_t i = 0; i < a.p; i++) {
-		uint32_t r = member ? member[i] : i;
-		in = p->begin_s[i] > in ? p->begin_s[i] : in;
-		p->left_s[r] = p->best_s[i] + extra;
-		if (!start)
-			p->now_s[r] = p->left_s[r];
-	}
-	if (start && !replay_goes_on(p, s))
-		return false;
-	*line = (struct obs_call_line){.op = s->op,
-				       .reversed = c[won].args.reversed,
-				       .start = start,
-				       .bytes = s->bytes,
-				       .start_s = in,
-				       .took_s = best.end_s + extra - in,
-				       .r = best};
+	line->reversed = c[won].args.reversed;
 	say_algorithm(&c[won].args, line->algorithm, sizeof line->algorithm);
-	p->r->orders += best.orders;
-	p->r->hits += best.hits;
-	p->r->by_light += best.by_light;
-	p->r->packets += best.packets;
+}
+
+bool
+obs_collective(struct replayer *p, const struct obs_trace_call *s, double at_s[])
+{
+	struct obs_call_line *line = &p->r->line[p->r->calls + p->r->messages];
+	const uint32_t *member = obs_callers(p, s);
+	uint32_t n = obs_size(p, s);
+	double in = 0, extra = obs_extra_s(p);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t r = member ? member[i] : i;
+		p->begin_s[i] = at_s[i] > p->left_s[r] ? at_s[i] : p->left_s[r];
+		p->announce_s[r] = p->s->foresight ? p->left_s[r] : p->begin_s[i];
+		in = p->begin_s[i] > in ? p->begin_s[i] : in;
+	}
+	*line = (struct obs_call_line){.op = s->op,
+				       .start = s->start && !p->s->blocking,
+				       .bytes = s->bytes,
+				       .start_s = in};
+	try_all(p, s, line);
+	if (line->r.end_s < 0) {
+		snprintf(p->r->why, sizeof p->r->why, "%s of %u ranks does not come to its end",
+			 coll_op_name(s->op), n);
+		return false;
+	}
+	line->took_s = line->r.end_s + extra - in;
+	p->r->calls++;
+	keep_lit(p, &line->r);
+	for (uint32_t i = 0; i < n; i++)
+		at_s[i] = p->left_s[member ? member[i] : i] = p->best_s[i] + extra;
 	return true;
 }
 
-static const struct obs_step *
-replay_next_call(const struct obs_trace *t, size_t i)
+bool
+obs_has_packets(const struct replayer *p)
 {
-	while (++i < t->steps)
-		if (t->step[i].kind == OBS_CALL || t->step[i].kind == OBS_START)
-			return &t->step[i];
-	return NULL;
+	return p->s->strategy == OBS_HYBRID || p->s->strategy == OBS_BEST ||
+	       p->s->strategy == OBS_PACKETS;
 }
 
-static bool
-play_replay(struct replayer *p)
+/* A broadcast of two, by light or by packets, whichever is over first. */
+struct obs_result
+obs_message(struct replayer *p, const struct obs_trace_call *s, double at_s, bool light)
 {
-	const struct obs_trace *t = p->t;
-	for (size_t i = 0; i < t->steps; i++) {
-		const struct obs_step *s = &t->step[i];
-		if (s->kind == OBS_CALL || s->kind == OBS_START) {
-			if (!one_call(p, s, replay_next_call(t, i)))
-				return false;
+	struct candidate c = {.args = {.op = COLL_BCAST,
+				       .algorithm = "linear",
+				       .bytes = s->bytes,
+				       .p = 2,
+				       .degree = p->s->k},
+			      .ahead = -1};
+	const uint32_t ends[2] = {s->from, s->to};
+	struct obs_result best = {.end_s = -1};
+	p->begin_s[0] = p->begin_s[1] = at_s;
+	p->announce_s[s->from] = p->announce_s[s->to] = at_s;
+	for (int packets = 0; packets < 2; packets++) {
+		if (packets ? !obs_has_packets(p) : !light || p->s->strategy == OBS_PACKETS)
 			continue;
-		}
-		if (s->kind == OBS_WAIT) {
-			waits(p, s);
-			continue;
-		}
-		uint32_t from = s->rank == OBS_EVERY ? 0 : s->rank;
-		uint32_t to = s->rank == OBS_EVERY ? t->ranks : s->rank + 1;
-		for (uint32_t r = from; r < to; r++) {
-			p->now_s[r] += s->s;
-			p->computed_s[r] += s->s;
+		c.light_from = packets ? UINT64_MAX : 0;
+		struct obs_result r = attempt(p, &c, ends, NULL);
+		if (replay_better(&r, &best)) {
+			best = r;
+			keep_replay_best(p);
 		}
 	}
-	for (uint32_t r = 0; r < t->ranks; r++) {
-		/* also what nobody has waited for comes to its end */
-		if (p->now_s[r] > p->r->total_s)
-			p->r->total_s = p->now_s[r];
-		if (p->left_s[r] > p->r->total_s)
-			p->r->total_s = p->left_s[r];
-		if (p->computed_s[r] > p->r->compute_s)
-			p->r->compute_s = p->computed_s[r];
-	}
-	return true;
+	if (best.end_s < 0)
+		return best;
+	struct obs_call_line *line = &p->r->line[p->r->calls + p->r->messages++];
+	*line = (struct obs_call_line){.op = COLL_BCAST,
+				       .message = true,
+				       .from = s->from,
+				       .to = s->to,
+				       .bytes = s->bytes,
+				       .start_s = at_s,
+				       .took_s = best.end_s + obs_extra_s(p) - at_s,
+				       .r = best};
+	keep_lit(p, &best);
+	return best;
 }
 
 bool
@@ -455,7 +420,7 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	for (uint32_t i = 0; s->ports && i < n; i++)
 		stride = s->ports[i] > stride ? s->ports[i] : stride;
 	size_t slots = (size_t)n * stride;
-	*r = (struct obs_report){.line = obs_take(t->steps, sizeof *r->line)};
+	*r = (struct obs_report){.line = obs_take(t->calls, sizeof *r->line)};
 	struct replayer p = {.t = t, .s = s, .r = r};
 	p.ports = obs_take(n, sizeof *p.ports);
 	for (uint32_t i = 0; i < n; i++)
@@ -468,27 +433,19 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.spare = obs_take(slots, sizeof *p.spare);
 	p.best = obs_take(slots, sizeof *p.best);
 	circ_slots_clear(&p.slots);
-	p.now_s = obs_take(n, sizeof(double));
-	p.announce_s = obs_take(n, sizeof(double));
-	p.begin_s = obs_take(n, sizeof(double));
-	p.left_s = obs_take(n, sizeof(double));
-	p.try_s = obs_take(n, sizeof(double));
-	p.best_s = obs_take(n, sizeof(double));
-	p.computed_s = obs_take(n, sizeof(double));
-	bool ok = play_replay(&p);
+	double *times = obs_take(6 * (size_t)(n + 1), sizeof *times);
+	p.announce_s = times;
+	p.begin_s = times + n + 1;
+	p.left_s = times + 2 * (n + 1);
+	p.try_s = times + 3 * (n + 1);
+	p.best_s = times + 4 * (n + 1);
+	p.computed_s = times + 5 * (n + 1);
+	bool ok = obs_play(&p);
 	free(p.ports);
 	free(p.slots.slot);
 	free(p.spare);
 	free(p.best);
-	free(p.now_s);
-	free(p.announce_s);
-	free(p.begin_s);
-	free(p.left_s);
-	for (size_t i = 0; i < sizeof p.way / sizeof p.way[0]; i++)
-		free(p.way[i].over_s);
-	free(p.try_s);
-	free(p.best_s);
-	free(p.computed_s);
+	free(times);
 	return ok;
 }
 

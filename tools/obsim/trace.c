@@ -14,8 +14,9 @@
 struct reader {
 	struct obs_trace *t;
 	uint32_t line;
-	size_t repeat_from; /* first step of the open repeat */
-	uint64_t repeat;    /* 0: none is open */
+	size_t repeat_from; /* first step of the open repeat, and call */
+	uint32_t repeat_call;
+	uint64_t repeat; /* 0: none is open */
 	char *word[WORDS_MAX + 1];
 	uint32_t words;
 };
@@ -45,6 +46,23 @@ obs_trace_add(struct obs_trace *t, const struct obs_step *s)
 		t->room = room;
 	}
 	t->step[t->steps++] = *s;
+	return true;
+}
+
+bool
+obs_trace_add_call(struct obs_trace *t, const struct obs_trace_call *c)
+{
+	if (t->calls == OBS_CALLS_MAX)
+		return false;
+	if (t->calls == t->call_room) {
+		uint32_t room = t->call_room ? 2 * t->call_room : 64;
+		struct obs_trace_call *more = realloc(t->call, room * sizeof *more);
+		if (!more)
+			return false;
+		t->call = more;
+		t->call_room = room;
+	}
+	t->call[t->calls++] = *c;
 	return true;
 }
 
@@ -98,9 +116,9 @@ obs_trace_member(struct obs_trace *t, uint32_t rank)
 	return true;
 }
 
-/* A rank more that takes part in the step, the last that was added.  False: too many. */
+/* A rank more that takes part in the call.  False: too many. */
 static bool
-join_trace_step(struct obs_trace *t, struct obs_step *s, uint32_t rank)
+join_trace_call(struct obs_trace *t, struct obs_trace_call *s, uint32_t rank)
 {
 	if (!s->members)
 		s->first_member = t->nmembers;
@@ -121,7 +139,7 @@ rank_of_list(const char **at, uint32_t ranks, uint32_t *rank)
 
 /* "0,4,8-11": two ranks at least, upwards. */
 static bool
-trace_members(struct obs_trace *t, struct obs_step *s, const char *at)
+trace_members(struct obs_trace *t, struct obs_trace_call *s, const char *at)
 {
 	uint32_t from, to, next = 0;
 	for (bool more = true; more; at++) {
@@ -131,7 +149,7 @@ trace_members(struct obs_trace *t, struct obs_step *s, const char *at)
 		if (*at == '-' && (at++, !rank_of_list(&at, t->ranks, &to) || to < from))
 			return false;
 		for (next = from; next <= to; next++)
-			if (!join_trace_step(t, s, next))
+			if (!join_trace_call(t, s, next))
 				return false;
 		more = *at == ',';
 		if (!more && *at)
@@ -142,7 +160,7 @@ trace_members(struct obs_trace *t, struct obs_step *s, const char *at)
 
 /* The root as one of the members; false: it is none. */
 static bool
-root_among(const struct obs_trace *t, struct obs_step *s)
+root_among(const struct obs_trace *t, struct obs_trace_call *s)
 {
 	for (uint32_t i = 0; i < s->members; i++)
 		if (t->member[s->first_member + i] == s->root) {
@@ -152,27 +170,36 @@ root_among(const struct obs_trace *t, struct obs_step *s)
 	return !s->members;
 }
 
-/* One message is a broadcast of two. */
+/* All come to the call that is added, and wait for it where it does not go on. */
+static bool
+add_trace_call(struct reader *r, const struct obs_trace_call *c)
+{
+	struct obs_step s = {.kind = OBS_COME, .rank = OBS_EVERY, .call = r->t->calls};
+	bool ok = obs_trace_add_call(r->t, c) && obs_trace_add(r->t, &s);
+	s.kind = OBS_WAIT;
+	return (ok && (c->start || obs_trace_add(r->t, &s))) || fail_line(r, "too long a trace");
+}
+
 static bool
 send_trace(struct reader *r)
 {
-	struct obs_step s = {.kind = OBS_CALL, .op = COLL_BCAST, .algorithm = "linear"};
+	struct obs_trace_call s = {.message = true, .synchronous = true};
 	uint64_t from, to, last = r->t->ranks - 1;
 	if (r->words != 4 || !trace_number(r->word[1], last, &from) ||
 	    !trace_number(r->word[2], last, &to) || from == to ||
 	    !trace_number(r->word[3], OBS_BYTES_MAX, &s.bytes))
 		return fail_line(r, "send FROM TO BYTES, of two ranks");
-	return (join_trace_step(r->t, &s, (uint32_t)from) &&
-		join_trace_step(r->t, &s, (uint32_t)to) && obs_trace_add(r->t, &s)) ||
-	       fail_line(r, "too long a trace");
+	s.from = (uint32_t)from;
+	s.to = (uint32_t)to;
+	return add_trace_call(r, &s);
 }
 
 static bool
-call_trace(struct reader *r, enum obs_kind kind)
+call_trace(struct reader *r, bool start)
 {
-	uint32_t at = kind == OBS_START;
+	uint32_t at = start;
 	enum coll_op op = at < r->words ? coll_op_of(r->word[at]) : COLL_OP_COUNT;
-	struct obs_step s = {.kind = kind, .op = op};
+	struct obs_trace_call s = {.op = op, .start = start};
 	uint64_t v;
 	if (op == COLL_OP_COUNT)
 		return fail_line(r, "%.40s is no event", r->word[at < r->words ? at : 0]);
@@ -187,7 +214,7 @@ call_trace(struct reader *r, enum obs_kind kind)
 		if (!strncmp(w, "root=", 5) && trace_number(w + 5, r->t->ranks - 1, &v)) {
 			s.root = (uint32_t)v;
 		} else if (!strncmp(w, "among=", 6)) {
-			if (kind != OBS_CALL || s.members || !trace_members(r->t, &s, w + 6))
+			if (start || s.members || !trace_members(r->t, &s, w + 6))
 				return fail_line(r, "among= lists two ranks or more, upwards, of a "
 						    "call without start");
 		} else if (!strncmp(w, "algorithm=", 10)) {
@@ -204,21 +231,30 @@ call_trace(struct reader *r, enum obs_kind kind)
 	}
 	if (!root_among(r->t, &s))
 		return fail_line(r, "the root is not among them: root= is a rank of all");
-	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
+	return add_trace_call(r, &s);
 }
 
 static bool
 end_repeat(struct reader *r)
 {
 	size_t from = r->repeat_from, n = r->t->steps - from;
+	uint32_t first = r->repeat_call, calls = r->t->calls - first;
 	if (r->repeat == 0)
 		return fail_line(r, "end of no repeat");
-	for (uint64_t i = 1; i < r->repeat && n; i++)
+	for (uint32_t i = 1; i < r->repeat && n; i++) {
+		for (uint32_t k = 0; k < calls; k++) {
+			struct obs_trace_call c = r->t->call[first + k];
+			if (!obs_trace_add_call(r->t, &c))
+				return fail_line(r, "too long a trace");
+		}
 		for (size_t k = 0; k < n; k++) {
 			struct obs_step s = r->t->step[from + k];
+			if (s.kind != OBS_COMPUTE && s.call != OBS_NO_CALL)
+				s.call += i * calls;
 			if (!obs_trace_add(r->t, &s))
 				return fail_line(r, "too long a trace");
 		}
+	}
 	r->repeat = 0;
 	return true;
 }
@@ -242,9 +278,10 @@ trace_event(struct reader *r)
 	if (!strcmp(what, "repeat")) {
 		if (r->repeat || r->words != 2 || !trace_number(r->word[1], OBS_STEPS_MAX, &v) ||
 		    !v)
-			return fail_line(r, "repeat 1 to %d, not in another", OBS_STEPS_MAX);
+			return fail_line(r, "repeat 1 to %u, not in another", OBS_STEPS_MAX);
 		r->repeat = v;
 		r->repeat_from = r->t->steps;
+		r->repeat_call = r->t->calls;
 		return true;
 	}
 	if (!strcmp(what, "end"))
@@ -252,28 +289,37 @@ trace_event(struct reader *r)
 	if (!strcmp(what, "send"))
 		return send_trace(r);
 	if (!strcmp(what, "wait")) {
-		const struct obs_step s = {.kind = OBS_WAIT, .rank = OBS_EVERY};
+		const struct obs_step s = {
+			.kind = OBS_WAIT, .rank = OBS_EVERY, .call = OBS_NO_CALL};
 		return r->words == 1 ? obs_trace_add(r->t, &s) || fail_line(r, "too long a trace")
 				     : fail_line(r, "wait stands alone");
 	}
-	return call_trace(r, strcmp(what, "start") ? OBS_CALL : OBS_START);
+	return call_trace(r, !strcmp(what, "start"));
 }
 
-/* Which wait is for which start: known when repeats are written out. */
+/* Which wait is for which start, known when repeats are written out; and what comes next. */
 static bool
 pair(struct reader *r)
 {
-	uint32_t waits = 0;
-	for (size_t i = 0; i < r->t->steps; i++) {
-		struct obs_step *s = &r->t->step[i];
-		if (s->kind == OBS_START)
-			s->number = r->t->starts++;
-		else if (s->kind == OBS_WAIT)
-			s->number = waits++;
-		if (waits > r->t->starts)
-			return fail_line(r, "more waits than starts before them");
-		if (r->t->starts - waits > OBS_OPEN_MAX)
+	struct obs_trace *t = r->t;
+	uint32_t waits = 0, at = 0, next = OBS_NO_CALL;
+	for (size_t i = 0; i < t->steps; i++) {
+		struct obs_step *s = &t->step[i];
+		if (s->kind == OBS_COME) {
+			t->starts += t->call[s->call].start;
+		} else if (s->kind == OBS_WAIT && s->call == OBS_NO_CALL) {
+			if (++waits > t->starts)
+				return fail_line(r, "more waits than starts before them");
+			while (!t->call[at].start)
+				at++;
+			s->call = at++;
+		}
+		if (t->starts - waits > OBS_OPEN_MAX)
 			return fail_line(r, "more than %d starts at a time", OBS_OPEN_MAX);
+	}
+	for (uint32_t c = t->calls; c-- > 0;) {
+		t->call[c].next = next;
+		next = t->call[c].message ? next : c;
 	}
 	return true;
 }
@@ -327,8 +373,13 @@ obs_trace_free(struct obs_trace *t)
 {
 	free(t->step);
 	free(t->member);
+	free(t->call);
+	free(t->first);
 	t->step = NULL;
 	t->member = NULL;
+	t->call = NULL;
+	t->first = NULL;
+	t->calls = t->call_room = 0;
 	t->nmembers = t->member_room = 0;
 	t->steps = t->room = 0;
 }

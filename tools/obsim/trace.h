@@ -18,10 +18,12 @@
  *     # ...                             a comment, also behind an event
  *
  * Traces of libmpitrace, one file a rank: collective calls are replayed, blocking and non-blocking
- * ones, by the processes of their communicator; the time in all others counts as computing.  Time
- * inside a call that completes a non-blocking one is waiting, and not counted; that of a test in
- * vain is computing.  Messages between two, persistent collectives, those between neighbours or
- * two groups count as computing.
+ * ones, by the processes of their communicator, and messages: the n-th send of a rank to another
+ * with a tag on a communicator is what the n-th receive there had.  The time in all other calls
+ * counts as computing.  Time inside what is replayed, in a call that completes it and in MPI_Probe
+ * is not counted; that of a test in vain is computing.  Partitioned calls, persistent
+ * collectives, those between neighbours or two groups count as computing.  So do messages in files
+ * of version 1, which do not say enough of them.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */
 #ifndef OBSIM_TRACE_H
@@ -30,40 +32,55 @@
 #include "coll/schedule.h"
 
 #define OBS_RANKS_MAX	4096
-#define OBS_STEPS_MAX	1000000
+#define OBS_STEPS_MAX	(1u << 22)
+#define OBS_CALLS_MAX	1000000
 #define OBS_MEMBERS_MAX (1u << 22) /* of all calls that not all ranks make */
 #define OBS_BYTES_MAX	(1ull << 40)
 #define OBS_EVERY	UINT32_MAX
+#define OBS_NO_CALL	UINT32_MAX
 
-#define OBS_OPEN_MAX 1024 /* non-blocking calls at a time */
+#define OBS_OPEN_MAX 1024 /* non-blocking calls at a time, in a trace written by hand */
+
+/* What ranks do together: a collective call, or one message. */
+struct obs_trace_call {
+	bool message; /* from, to, bytes and how it goes; the rest is of collectives */
+	bool start;   /* non-blocking */
+	bool synchronous, buffered;
+	enum coll_op op;
+	uint64_t bytes;
+	uint32_t from, to;
+	uint32_t root;			/* of its members, from 0 on */
+	uint32_t first_member, members; /* member[first_member ..]; 0: all ranks */
+	uint32_t next;			/* the collective that comes behind it, or OBS_NO_CALL */
+	char algorithm[32];		/* "": the mode's choice */
+};
 
 enum obs_kind {
 	OBS_COMPUTE,
-	OBS_CALL,  /* all ranks, or its members */
-	OBS_START, /* the same, non-blocking */
-	OBS_WAIT
+	OBS_COME, /* to a call, and goes on */
+	OBS_WAIT  /* until it is over here */
 };
 
 struct obs_step {
 	enum obs_kind kind;
-	uint32_t rank;	 /* COMPUTE, WAIT: whose, or OBS_EVERY */
-	uint32_t number; /* START: from 0 on, in their order; WAIT: for which */
-	double s;	 /* COMPUTE */
-	enum coll_op op;
-	uint64_t bytes;
-	uint32_t root;			/* of its members, from 0 on */
-	uint32_t first_member, members; /* of a call: member[first_member ..]; 0: all ranks */
-	char algorithm[32];		/* "": the mode's choice */
+	uint32_t rank; /* whose, or OBS_EVERY: of all that take part */
+	uint32_t call; /* COME, WAIT */
+	double s;      /* COMPUTE */
 };
 
 struct obs_trace {
 	uint32_t ranks;
 	struct obs_step *step;
 	size_t steps, room;
+	size_t *first; /* [ranks + 1] steps of each rank from there on; NULL: all stand in one list
+			*/
+	struct obs_trace_call *call;
+	uint32_t calls, call_room;
 	uint32_t *member; /* ranks, of the calls that not all make */
 	uint32_t nmembers, member_room;
-	uint32_t starts;
-	char why[160];
+	uint32_t starts;   /* non-blocking collectives */
+	double measured_s; /* of the rank that took longest, as traced; 0: by hand */
+	char why[200];
 };
 
 /* False: why.  obs_trace_free() in any case. */
@@ -71,8 +88,9 @@ bool obs_trace_text(struct obs_trace *t, const char *text, size_t len);
 /* The files of all ranks, in any order. */
 bool obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 		   uint32_t files);
-/* For the two: a step, or a rank of calls of some, at the end; false: too many. */
+/* For the two: one more at the end; false: too many. */
 bool obs_trace_add(struct obs_trace *t, const struct obs_step *s);
+bool obs_trace_add_call(struct obs_trace *t, const struct obs_trace_call *c);
 bool obs_trace_member(struct obs_trace *t, uint32_t rank);
 void obs_trace_free(struct obs_trace *t);
 
