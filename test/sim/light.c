@@ -524,7 +524,13 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 		 (unsigned long long)w->restarts, (unsigned long long)w->withdrawn,
 		 w->calm ? ", calm" : "");
 	if (verbose)
-		puts(o->note);
+		printf("%s\ncontrol: %llu CLEAR_TO_SEND, %llu bytes to relays in %llu ms, of these "
+		       "%llu, "
+		       "%llu bytes to second relays; %llu bytes in all; %u relays of %u clusters\n",
+		       o->note, (unsigned long long)w->gos, (unsigned long long)w->go_bytes,
+		       (unsigned long long)(w->now_ns / LW_MS), (unsigned long long)w->gos_beside,
+		       (unsigned long long)w->go_bytes_beside, (unsigned long long)w->said_bytes,
+		       w->relays, w->clusters);
 	lw_world_fini(w);
 	free(w);
 }

@@ -117,6 +117,8 @@ struct light_world {
 	uint64_t withdrawn;
 	uint64_t moved, light, beside, packets, again, without_go, cut;
 	uint64_t deaths, restarts, sessions_lost, planned;
+	/* Frames and bytes of CLEAR_TO_SEND to relays; of these to second ones of a cluster. */
+	uint64_t gos, go_bytes, gos_beside, go_bytes_beside, said_bytes;
 	char why[300];
 };
 

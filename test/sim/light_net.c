@@ -55,6 +55,22 @@ agent_send(void *user, const struct light_frame *f)
 	return true;
 }
 
+/* What light at every relay of a cluster costs: the word goes to each. */
+static void
+count_go(struct light_world *w, uint32_t relay, const struct light_frame *f, size_t len)
+{
+	struct light_note n;
+	w->said_bytes += len;
+	if (f->type != LIGHT_FRAME_NOTE || light_note_decode(f->note, f->note_len, &n) ||
+	    n.kind != LIGHT_NOTE_CLEAR_TO_SEND)
+		return;
+	bool beside = relay > 0 && w->relay[relay - 1].cluster == w->relay[relay].cluster;
+	w->gos++;
+	w->go_bytes += len;
+	w->gos_beside += beside;
+	w->go_bytes_beside += beside ? len : 0;
+}
+
 static bool
 controller_send(void *user, uint32_t agent, const struct light_frame *f)
 {
@@ -62,6 +78,7 @@ controller_send(void *user, uint32_t agent, const struct light_frame *f)
 	uint8_t bytes[LIGHT_FRAME_MAX];
 	struct lw_post p = {.way = LW_TO_AGENT, .relay = agent, .epoch = w->relay[agent].epoch};
 	p.len = light_frame_encode(f, bytes);
+	count_go(w, agent, f, p.len);
 	lw_post(w, p, bytes, 3);
 	return true;
 }

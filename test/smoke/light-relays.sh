@@ -28,6 +28,25 @@ light_at() { # FRONTEND...
 	done
 }
 
+# What the word to send costs: notes that relays pass on, messages that the controller has let go.
+words() {
+	local fe
+	for fe in afe0 afe1 bfe0 bfe1; do
+		ctl "$fe" --json circuits | python3 -c 'import json, sys
+v = json.load(sys.stdin)
+print(v["time_us"], v["notes_down"], v.get("by_light", 0) + v.get("by_packets", 0))'
+	done | paste -sd' '
+}
+cost_of_words() {
+	local was now
+	was=$(words)
+	by_light 300 || fail "nothing goes by light"
+	now=$(words)
+	echo "$was $now" | awk '{ s = ($13 - $1) / 1e6; m = $15 - $3
+		printf "%d messages between clusters in %.1f s, %.0f a second; notes a second to processes: at afe0 %.0f, afe1 %.0f, bfe0 %.0f, bfe1 %.0f; a message: %.2f\n",
+			m, s, m / s, ($14 - $2) / s, ($17 - $5) / s, ($20 - $8) / s, ($23 - $11) / s, ($14 - $2 + $17 - $5 + $20 - $8 + $23 - $11) / m }'
+}
+
 testbed_light_up "$B" || fail "no testbed"
 rm -f "$TB_DIR/enough"
 LIBMPI_OPTICAL=pipelined testbed_job "$B" job "$B/test/mpi/failover" 3600 200000 "$TB_DIR/enough"
@@ -35,6 +54,7 @@ by_light 20 || fail "nothing goes by light"
 light_at afe0 bfe0
 ctl afe0 circuits withdraw 0 && ctl afe0 circuits withdraw 2 || fail "ports are not withdrawn"
 light_at afe1 bfe1
+echo "words to send: $(cost_of_words)"
 pass "light at all four relays: $(sent afe0) $(sent afe1) $(sent bfe0) $(sent bfe1) bytes"
 
 crash relayd-bfe1
