@@ -6,6 +6,7 @@
 #include "bsend.h"
 #include "call.h"
 #include "comm.h"
+#include "dyn.h"
 #include "engine.h"
 #include "errors.h"
 #include "impi_attr.h"
@@ -127,7 +128,7 @@ impl_Comm_set_name(MPI_Comm comm, const char *comm_name)
 	int rc = lmpi_comm_get(comm, &c);
 
 	if (rc == MPI_SUCCESS)
-		snprintf(c->name, sizeof(c->name), "%s", comm_name);
+		lmpi_comm_rename(c, comm_name);
 	return rc;
 }
 
@@ -165,6 +166,24 @@ impl_Comm_free(MPI_Comm *comm)
 	lmpi_comm_unref(c);
 	*comm = MPI_COMM_NULL;
 	return MPI_SUCCESS;
+}
+
+int
+impl_Comm_disconnect(MPI_Comm *comm)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(*comm, &c);
+
+	if (rc)
+		return rc;
+	if (!lmpi_comm_mixed(c)) /* what is under way is the caller's to complete */
+		return impl_Comm_free(comm);
+	rc = lmpi_link_leave(c);
+	if (rc)
+		return rc;
+	rc = impl_Comm_free(comm);
+	lmpi_link_drop(c);
+	return rc;
 }
 
 /* ---- hints */

@@ -32,6 +32,10 @@ uint64_t lmpi_draw(void);
 /* --- links.c */
 /* False: no memory. */
 bool lmpi_link_add(struct lmpi_comm *comm);
+/* Everybody on both sides wants to disconnect c: what was sent has come.  An error code. */
+int lmpi_link_leave(struct lmpi_comm *c);
+/* c was freed by the program: its link goes. */
+void lmpi_link_drop(const struct lmpi_comm *c);
 /* All links, in an order that both sides have; afterwards nobody cares for other jobs. */
 void lmpi_links_end(void);
 

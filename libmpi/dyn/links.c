@@ -2,10 +2,8 @@
 /* What is connected: disconnecting, and the end. */
 #include <stdlib.h>
 
-#include "call.h"
 #include "dyn.h"
 #include "engine.h"
-#include "impl.h"
 #include "meet.h"
 #include "others.h"
 
@@ -83,26 +81,25 @@ lmpi_links_end(void)
 }
 
 int
-impl_Comm_disconnect(MPI_Comm *comm)
+lmpi_link_leave(struct lmpi_comm *c)
 {
-	struct link **at = &links;
-	struct lmpi_comm *c;
-	int rc = lmpi_comm_get(*comm, &c);
-
-	if (rc)
-		return rc;
-	if (!lmpi_comm_mixed(c)) /* what is under way is the caller's to complete */
-		return impl_Comm_free(comm);
 	/* The last message that the others wait for arrives before anybody leaves. */
-	rc = lmpi_comm_meet(c);
+	int rc = lmpi_comm_meet(c);
+
 	if (rc && (rc == MPI_ERR_NO_MEM || !lmpi_survives()))
 		return rc;
+	lmpi_parent_forget(c);
+	return MPI_SUCCESS;
+}
+
+void
+lmpi_link_drop(const struct lmpi_comm *c)
+{
+	struct link **at = &links;
+
 	while (*at != NULL && (*at)->comm != c)
 		at = &(*at)->next;
-	lmpi_parent_forget(c);
-	rc = impl_Comm_free(comm);
 	if (*at != NULL)
 		drop_link(at);
 	lmpi_drain();
-	return rc;
 }

@@ -106,6 +106,12 @@ lmpi_comm_get(MPI_Comm handle, struct lmpi_comm **comm)
 	return MPI_SUCCESS;
 }
 
+void
+lmpi_comm_rename(struct lmpi_comm *c, const char *name)
+{
+	snprintf(c->name, sizeof(c->name), "%s", name);
+}
+
 int
 lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm)
 {
@@ -248,7 +254,7 @@ comm_predefined(MPI_Comm handle, const char *name, int size, uint64_t cid)
 	lmpi_errhandler_unref(c->errhandler);
 	c->errhandler = first_errhandler();
 	lmpi_errhandler_ref(c->errhandler);
-	snprintf(c->name, sizeof(c->name), "%s", name);
+	lmpi_comm_rename(c, name);
 	return c;
 }
 

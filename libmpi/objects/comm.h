@@ -99,6 +99,8 @@ void lmpi_comm_fini(void);
 int lmpi_comm_get(MPI_Comm handle, struct lmpi_comm **comm);
 /* The same, refusing inter-communicators. */
 int lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm);
+/* What MPI_Comm_get_name says; cut off where it is too long. */
+void lmpi_comm_rename(struct lmpi_comm *c, const char *name);
 /* NULL if the handle is not one. */
 struct lmpi_comm *lmpi_comm_find(MPI_Comm handle);
 /* The one whose messages have that context id, of either kind; NULL: none.  Walks all. */

@@ -170,9 +170,12 @@ give_world(int i, MPI_Comm *world, char *name)
 	if (lmpi_pipeline.self.kind != SPX_IO)
 		return MPI_SUCCESS;
 	if (made[i] == NULL) {
+		struct lmpi_comm *c;
 		rc = impl_Comm_dup(MPI_COMM_SELF, &made[i]);
 		if (rc == MPI_SUCCESS)
-			rc = impl_Comm_set_name(made[i], all[i]);
+			rc = lmpi_comm_get(made[i], &c);
+		if (rc == MPI_SUCCESS)
+			lmpi_comm_rename(c, all[i]);
 	}
 	*world = made[i];
 	return rc;
