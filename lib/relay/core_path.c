@@ -667,7 +667,8 @@ relay_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	else if (old.kind == RELAY_PATH_DOOR && old.up)
 		c->doors.npaths--;
 	if (old.doors != NONE || old.holds != NONE)
-		relay_door_path_down(c, &old, path, why == SUCI_DOWN_CLOSED ? printable : "");
+		relay_door_path_down(c, &old, path, why == SUCI_DOWN_CLOSED ? printable : "",
+				     why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_UNREACHABLE);
 }
 
 /* ---- opening (never from a callback) -------------------------------------- */

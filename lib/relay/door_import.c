@@ -225,7 +225,7 @@ leave_door(struct relay_core *c, uint32_t path, uint32_t label)
 	if (i == NONE || c->doors.door[i].at != path)
 		c->n.notes_late++;
 	else
-		relay_door_own_gone(c, i, "");
+		relay_door_own_gone(c, i, "", false);
 }
 
 /* ---- imports ------------------------------------------------------------------------- */
@@ -294,19 +294,20 @@ remove_import(struct relay_core *c, uint32_t i, bool drop)
 }
 
 static bool
-tell_words(struct relay_core *c, const struct door_hold *x, const struct relay_door_bytes *words)
+tell_words(struct relay_core *c, const struct door_hold *x, const struct relay_door_note *said)
 {
 	struct relay_door_note n = {
 		.op = RELAY_DOOR_GONE, .request = x->request, .label = x->label};
-	if (!words || !words->len || x->state != HOLD_GONE)
+	if (!said || !(said->text.len || said->ended) || x->state != HOLD_GONE)
 		return false;
-	n.text = *words;
+	n.text = said->text;
+	n.ended = said->ended;
 	return relay_door_send(c, x->path, &n);
 }
 
 void
 relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
-		       const struct relay_door_bytes *words)
+		       const struct relay_door_note *said)
 {
 	struct doors *d = &c->doors;
 	for (uint32_t h = d->door[i].of, next; h != NONE; h = next) {
@@ -321,7 +322,7 @@ relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
 		x->import = NONE;
 		if (x->own && x->path != NONE)
 			relay_door_withdraw(c, x->path, x->own, d->door[i].at);
-		if (tell && !tell_words(c, x, words))
+		if (tell && !tell_words(c, x, said))
 			relay_door_queue(c, h);
 		else
 			relay_door_unhold(c, h);
@@ -576,7 +577,8 @@ relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size
 
 /* p: what the path was; its slot is nobody's now. */
 void
-relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path, const char *words)
+relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path, const char *words,
+		     bool ended)
 {
 	struct doors *d = &c->doors;
 	c->path[path].doors = p->doors;
@@ -584,7 +586,7 @@ relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path, 
 	c->path[path].ndoors = p->ndoors;
 	c->path[path].nholds = p->nholds;
 	while (c->path[path].doors != NONE)
-		relay_door_own_gone(c, c->path[path].doors, words);
+		relay_door_own_gone(c, c->path[path].doors, words, ended);
 	for (uint32_t h = c->path[path].holds, next; h != NONE; h = next) {
 		next = d->hold[h].of_path.next;
 		relay_door_drop_hold(c, h);

@@ -198,9 +198,9 @@ uint32_t relay_door_import_new(struct relay_core *c, uint32_t cluster,
 /* It is to be asked for, or its process to be told, by the tick. */
 void relay_door_queue(struct relay_core *c, uint32_t h);
 /* The IMPORT is no more: its processes are told, with its last words; and the trunks, if drop and
- * we asked for it.  words: NULL, or as long as there is room at once. */
+ * we asked for it.  said: NULL, or GONE with its words, as long as there is room at once. */
 void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop,
-			    const struct relay_door_bytes *words);
+			    const struct relay_door_note *said);
 /* If nobody asks for it: what of it can go goes. */
 void relay_door_import_rest(struct relay_core *c, uint32_t i);
 /* The process of that hold uses it no more. */
@@ -210,7 +210,7 @@ void relay_door_refuse_hold(struct relay_core *c, uint32_t h);
 void relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size_t len);
 /* words: the last ones of its process, or "". */
 void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path,
-			  const char *words);
+			  const char *words, bool ended);
 /* False: no room now. */
 bool relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n);
 /* The process is called by the IMPORT, and holds it by HOLD.  NONE: no room. */
@@ -249,7 +249,7 @@ void relay_door_trunk_down(struct relay_core *c, uint32_t t);
 void relay_door_trunk_hello(struct relay_core *c, uint32_t t);
 void relay_door_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
 /* The OWN door is no more: all importers are told, with its last words if there is room at once. */
-void relay_door_own_gone(struct relay_core *c, uint32_t i, const char *words);
+void relay_door_own_gone(struct relay_core *c, uint32_t i, const char *words, bool ended);
 /* op: GONE or WITHDRAW, 0: nobody is told. */
 void relay_door_export_gone(struct relay_core *c, uint32_t i, uint8_t op);
 /* The process has no import of that cluster any more: what was offered there for it goes. */

@@ -144,24 +144,26 @@ relay_door_export_gone(struct relay_core *c, uint32_t i, uint8_t op)
 
 /* GONE with what its process said last.  False: nothing was said, or there is no room. */
 static bool
-tell_last_words(struct relay_core *c, const struct door *x, const char *words)
+tell_last_words(struct relay_core *c, const struct door *x, const char *words, bool ended)
 {
 	size_t len = strlen(words);
 	struct relay_door_note n = {.op = RELAY_DOOR_GONE, .label = x->here, .request = x->there};
 	n.text.at = (const uint8_t *)words;
 	n.text.len = (uint8_t)(len < RELAY_DOOR_TEXT_MAX ? len : RELAY_DOOR_TEXT_MAX);
-	return len && c->trunk[x->at].up && relay_door_send(c, c->trunk[x->at].path, &n);
+	n.ended = ended;
+	return (len || ended) && c->trunk[x->at].up && relay_door_send(c, c->trunk[x->at].path, &n);
 }
 
 void
-relay_door_own_gone(struct relay_core *c, uint32_t i, const char *words)
+relay_door_own_gone(struct relay_core *c, uint32_t i, const char *words, bool ended)
 {
 	static const uint32_t nobody[DOOR_RELAYS_MAX] = {NONE, NONE, NONE};
 	struct doors *d = &c->doors;
 	struct door *e = &d->door[i];
 	struct path *p = &c->path[e->at];
 	while (e->of != NONE) {
-		bool told = RELAY_BUG(DOOR_UNTOLD) || tell_last_words(c, &d->door[e->of], words);
+		bool told =
+			RELAY_BUG(DOOR_UNTOLD) || tell_last_words(c, &d->door[e->of], words, ended);
 		relay_door_export_gone(c, e->of, told ? 0 : RELAY_DOOR_GONE);
 	}
 	struct base_ichain at = {p->doors};
@@ -510,7 +512,7 @@ take_gone(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 		relay_door_left(c, i, r);
 		relay_door_import_rest(c, i);
 	} else {
-		relay_door_import_gone(c, i, false, &n->text);
+		relay_door_import_gone(c, i, false, n);
 	}
 }
 

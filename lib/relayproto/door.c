@@ -59,8 +59,10 @@ relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_M
 		base_write_be32(&w, n->offered);
 		break;
 	case RELAY_DOOR_GONE:
-		if (n->text.len)
+		if (n->text.len || n->ended)
 			write_last_words(&w, &n->text);
+		if (n->ended)
+			base_write_u8(&w, 1);
 		break;
 	case RELAY_DOOR_LEAVE:
 	case RELAY_DOOR_REFUSED:
@@ -130,6 +132,7 @@ relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
 		break;
 	case RELAY_DOOR_GONE:
 		good = read_last_words(&r, &n.text) && good;
+		n.ended = base_reader_left(&r) && base_read_u8(&r) == 1;
 		break;
 	case RELAY_DOOR_LEAVE:
 	case RELAY_DOOR_REFUSED:

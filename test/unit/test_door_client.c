@@ -349,6 +349,7 @@ ends_are_told_once(void **state)
 	struct told t = told_once(b);
 	assert_true(t.what == LOST && t.which == i && t.why == DOOR_CLIENT_GONE);
 	assert_string_equal(b->words, "by?hand");
+	assert_false(b->c.ended);
 	assert_string_equal(b->c.words, ""); /* nobody else's */
 	hear_of(b, RELAY_DOOR_GONE, b->import[i].request, 9);
 	assert_int_equal(b->ntold, 0);

@@ -421,6 +421,20 @@ door_bad_is_refused(void **state)
 			assert_int_equal(relay_door_decode(in, sizeof in, &n),
 					 RELAYPROTO_ERR_MALFORMED);
 	}
+	/* GONE: nothing, a text, or that it ended, with or without one. */
+	uint8_t out[RELAY_DOOR_NOTE_MAX];
+	static const uint8_t ends[] = {'d', 'o', 'n', 'e'};
+	static const size_t bytes[] = {10, 12, 15, 16};
+	for (uint32_t k = 0; k < 4; k++) {
+		struct relay_door_note m = {.op = RELAY_DOOR_GONE, .label = 42, .ended = k & 1};
+		m.text = (struct relay_door_bytes){ends, k & 2 ? sizeof ends : 0};
+		size_t len = relay_door_encode(&m, out);
+		assert_int_equal(len, bytes[k]);
+		assert_int_equal(relay_door_decode(out, len, &n), 0);
+		assert_true(n.ended == (k & 1) && n.text.len == m.text.len);
+		assert_true(!(k & 1) || out[len - 1] == 1);
+	}
+	n.label = 42;
 	in[0] = 7;
 	in[1] = RELAY_DOOR_GONE;
 	assert_int_equal(relay_door_decode(in, sizeof in, &n), RELAYPROTO_ERR_MALFORMED);

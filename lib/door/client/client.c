@@ -403,6 +403,7 @@ learn_end(struct door_client *c, uint32_t site, const struct relay_door_note *n)
 	struct door_client_import *m = n->request ? import_at(c, site, n->request) : NULL;
 
 	relay_text_copy(c->words, n->text.at, n->text.len);
+	c->ended = n->ended;
 	if (!n->request)
 		c->conf.ops->left(c->conf.user, site, n->label);
 	else if (m && m->state == DOOR_CLIENT_ENDS)

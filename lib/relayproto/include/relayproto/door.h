@@ -13,13 +13,13 @@
  *     6 REFUSED     relay    0                             -
  *     7 HOLD        process  that it was called by         -
  *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
- *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         text or -
+ *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         words
  *    13 NAMED       relay    what it is called, if it is granted                     -
  *
  * and between relays
  *
  *     8 DROP        the importer's                         -
- *     9 GONE        the door's own; request: the importer's                          text or -
+ *     9 GONE        the door's own; request: the importer's                          words
  *    10 ASK         the importer's                         u8 len | address | u8 len | own address
  *    11 ANSWER      the importer's                         u8 ok | u32 own door's there | u32 here
  *    12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
@@ -28,9 +28,10 @@
  * and either has given the door that label, or is asked to have it under that label, too.
  *
  * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
- * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  A text is u8 len | bytes, at most
- * RELAY_DOOR_TEXT_MAX: the last words of the process that is gone.  Bytes behind a note are
- * ignored.
+ * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Words are nothing, or a text, u8
+ * len | bytes, at most RELAY_DOOR_TEXT_MAX: what the process that is gone said last; and u8 1
+ * behind it if it is known to have ended.  Without that its relay, or the way to it, may be lost.
+ * Bytes behind a note are ignored.
  *
  * Threads  plain functions.  Errors  relayproto/error.h. */
 #ifndef RELAYPROTO_DOOR_H
@@ -86,6 +87,7 @@ struct relay_door_note {
 	struct relay_door_bytes address; /* ADDRESS, IMPORT, ASK */
 	struct relay_door_bytes own;	 /* ASK */
 	struct relay_door_bytes text;	 /* GONE: or none */
+	bool ended;			 /* GONE */
 	bool ok;			 /* ANSWER */
 	/* ANSWER: what it calls the door that was offered, or 0; not ok: RELAY_DOOR_GUESSED or 0 */
 	uint32_t called;

@@ -137,6 +137,7 @@ struct door_client {
 	bool up;		/* one of the sites, at least */
 	struct door_client_site site[DOOR_CLIENT_SITES];
 	char words[RELAY_WHY_MAX]; /* in lost() and left(): the last ones of who is gone, or "" */
+	bool ended; /* in lost(), GONE: its process has, else it or its relay may only be lost */
 	/* Its own. */
 	struct door_client_conf conf;
 	uint32_t owns_max, imports_max;
