@@ -108,7 +108,7 @@ meet(struct mmp *m)
 		bool moved = mmp_turn(m);
 		uint64_t next = mmp_net_connect(m);
 		if (m->sites)
-			next = base_min_ns(next, mmp_sites_connect(m));
+			next = base_min_ns(next, mmp_meeting_look(m));
 		if (m->sites && m->sites->failed)
 			return mmp_fail(ECONNREFUSED, "%s", m->sites->why);
 		if (moved || m->dirty)

@@ -80,7 +80,7 @@ mmp_meeting_opened(struct mmp *m)
 	struct mmp_card *me = &s->card[m->job.rank];
 	*me = (struct mmp_card){.share = mmp_engine_share(m->engine), .threaded = m->threaded};
 	_Static_assert(DOOR_ADDRESS_MAX <= MMP_MEET_DOOR, "an address fits");
-	me->ndoor = (uint8_t)door_address_encode(&s->own[0].at, me->door);
+	me->ndoor = (uint8_t)door_address_encode(&s->away->own[0].at, me->door);
 	if (m->job.rank) {
 		snprintf(s->why, WHY_MAX, "rank 0 has not answered");
 		if (m->peer[0].up)
@@ -88,7 +88,7 @@ mmp_meeting_opened(struct mmp *m)
 		return;
 	}
 	s->meet->card[0] = *me;
-	(void)door_address_print(&s->own[0].at, text);
+	(void)door_address_print(&s->away->own[0].at, text);
 	if (!strcmp(file, "-"))
 		fprintf(stderr, "libmmp: LIBMMP_MEET=%s\n", text);
 	else if (write_file(file, text))
@@ -103,7 +103,7 @@ mmp_meeting_look(struct mmp *m)
 	char text[DOOR_TEXT_MAX + 2];
 	struct door_address at;
 	if (!m->job.rank || s->known || s->failed || !m->peer[0].elsewhere ||
-	    m->peer[0].import != NONE)
+	    s->away->rank[0].import != NONE)
 		return BASE_NEVER_NS;
 	if (m->now_ns < s->read_ns)
 		return s->read_ns;
@@ -113,10 +113,10 @@ mmp_meeting_look(struct mmp *m)
 	else if (!read_meet_file(m, text))
 		return s->read_ns;
 	int err = door_address_parse(text, &at);
-	if (!err && at.realm != s->realm)
+	if (!err && at.realm != s->away->conf.realm)
 		mmp_sites_fail(m, "LIBMMP_MEET: rank 0 has another LIBMMP_REALM");
 	else if (!err)
-		(void)mmp_sites_import(m, 0, &at);
+		(void)mmp_away_import(s->away, 0, &at);
 	else
 		snprintf(s->why, WHY_MAX, "LIBMMP_MEET=%.20s: %.80s", m->env.meet,
 			 door_strerror(err));
@@ -165,14 +165,16 @@ close_talk(struct mmp *m, uint32_t lane)
 static bool
 open_door_talk(struct mmp *m, uint32_t path, uint32_t own, uint32_t label, uint32_t *lane)
 {
+	const struct mmp_away *a = m->sites->away;
+	uint32_t site = mmp_away_at(a, path);
 	struct suci_lane_conf c = {.path = path,
 				   .tx_dst_label = label,
 				   .tx_src_label = own,
 				   .rx_dst_label = own,
 				   .rx_src_label = label,
-				   .direct = path != m->sites->path,
-				   .crc = path == m->sites->path,
-				   .mss = path == m->sites->path ? m->sites->mss : 0};
+				   .direct = site == NONE,
+				   .crc = site != NONE,
+				   .mss = site != NONE ? a->mss[site] : 0};
 	return open_talk(m, &c, lane);
 }
 
@@ -197,13 +199,15 @@ say_here(struct mmp *m, uint32_t path, uint32_t own, uint32_t label)
 void
 mmp_meeting_at_door(struct mmp *m, uint32_t label)
 {
-	say_here(m, m->sites->path, m->sites->own[0].at.label + 1, label + 1);
+	const struct mmp_away *a = m->sites->away;
+	say_here(m, a->path[a->own[0].home], a->own[0].at.label + MMP_AWAY_MEETING,
+		 label + MMP_AWAY_MEETING);
 }
 
 void
 mmp_meeting_at_path(struct mmp *m, uint32_t path)
 {
-	if (m->sites->own[0].state == DOOR_CLIENT_HAVE)
+	if (m->sites->away->own[0].state == DOOR_CLIENT_HAVE)
 		say_here(m, path, DIRECT_LABEL + m->job.rank, DIRECT_LABEL);
 }
 
@@ -223,15 +227,16 @@ enum suci_verdict
 mmp_meeting_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 {
 	struct mmp_sites *s = m->sites;
-	uint32_t lane, peer = path == s->path ? NONE : m->lanes.path_peer[path];
+	uint32_t site = mmp_away_at(s->away, path), lane;
+	uint32_t peer = site != NONE ? NONE : m->lanes.path_peer[path];
 	if (m->job.rank || s->failed)
 		return SUCI_DROPPED;
-	if (path != s->path) {
+	if (site == NONE) {
 		if (peer == NONE || dst != DIRECT_LABEL || src != DIRECT_LABEL + peer)
 			return SUCI_DROPPED;
 		if (!s->told)
 			return SUCI_REFUSED;
-	} else if (!door_client_hold(&s->client, 0, src - 1)) {
+	} else if (!door_client_hold(&s->away->client, site, src - MMP_AWAY_MEETING)) {
 		return SUCI_DROPPED; /* it sends again, and there may be room then */
 	}
 	return open_door_talk(m, path, dst, src, &lane) ? SUCI_TAKEN : SUCI_DROPPED;

@@ -2,7 +2,7 @@
 # libmmp: the library of the MMP paper.  The archive for programs of this tree; for others
 # libmmp.so.1, which exports nothing but MP_*.  Who is in the job and at which address it
 # learns as libmpi does: those two objects serve both.
-$(call lib,mmp,libmmp,mmplanes mmpcore doorclient relayproto door tunefile sucudp sucaead suci tune base,pmix libbsd)
+$(call lib,mmp,libmmp,mmpaway mmplanes mmpcore doorclient relayproto door tunefile sucudp sucaead suci tune base,pmix libbsd)
 MMP_BOOT := $(B)/libmpi/boot/pmix.o $(B)/libmpi/boot/addr.o
 $(mmp_OBJ): INC += -Ilibmpi/boot -Ilibmpi/engine $(lmpiknobs_INC) $(mpicore_INC) $(suci_INC) $(door_INC) $(meet_INC)
 mmp_LINK += $(MMP_BOOT) $(lmpiknobs_LINK)

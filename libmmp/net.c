@@ -152,7 +152,7 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 	struct hello h;
 	(void)incoming;
 	if (mmp_sites_has(m, path)) {
-		mmp_sites_path_up(m, hello, len);
+		mmp_sites_path_up(m, path, hello, len);
 		return;
 	}
 	const char *wrong = wrong_hello(m, hello, len, &h);
@@ -218,7 +218,7 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	uint32_t peer = m->lanes.path_peer[path];
 	char word[WHY_MAX];
 	if (mmp_sites_has(m, path)) {
-		mmp_sites_path_down(m, why, text);
+		mmp_sites_path_down(m, path, why, text);
 		return;
 	}
 	m->lanes.path_peer[path] = NONE;
@@ -243,15 +243,15 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	m->lanes.lane_peer[lane] = NONE;
 	if (m->sites)
 		mmp_meeting_lane_down(m, lane);
+	if (m->sites && mmp_away_has_talk(m->sites->away, lane))
+		mmp_away_talk_down(m->sites->away, lane);
 	if (peer == NONE)
 		return;
-	m->peer[peer].lane = NONE;
 	if (m->peer[peer].elsewhere) {
-		mmp_net_down(m, peer, ECONNRESET,
-			     why == SUCI_DOWN_LOCAL && text ? text : mmp_sites_lost_word(m));
-		mmp_sites_drop(m, peer);
+		mmp_away_lane_down(m->sites->away, peer, why, text);
 		return;
 	}
+	m->peer[peer].lane = NONE;
 	/* The path's end says why; damaged data end the path here. */
 	if (why == SUCI_DOWN_LOCAL && m->peer[peer].path != NONE && !m->closing) {
 		snprintf(word, sizeof word, "%.100s", text ? text : "");
@@ -298,6 +298,8 @@ net_send(void *user, uint32_t peer, const struct mmp_head *h, const void *data, 
 	struct mmp_peer *p = &m->peer[peer];
 	if (p->near)
 		return mmp_pair_send(&p->near->pair, m->engine, h, data, name);
+	if (p->elsewhere)
+		return mmp_away_send(m->sites->away, peer, h, data, name);
 	if (!mmp_lanes_send(&m->lanes, p->lane, h, data, name, m->now_ns))
 		return false;
 	m->dirty = true;
@@ -336,7 +338,7 @@ static const struct suci_lane_ops lane_ops = {
 	.path_down = on_path_down,
 };
 
-/* The same, with the meeting beside it. */
+/* The same, with the meeting and what is said later beside it. */
 static void *
 sites_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
 	    uint64_t now_ns)
@@ -344,6 +346,8 @@ sites_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, siz
 	struct mmp *m = mmp_of_lanes(user);
 	if (mmp_meeting_has(m, lane))
 		return mmp_meeting_block(m, lane, bytes);
+	if (mmp_away_has_talk(m->sites->away, lane))
+		return mmp_away_talk_begin(m->sites->away, lane, bytes);
 	return mmp_lanes_begin(user, lane, bytes, first, first_len, now_ns);
 }
 
@@ -353,6 +357,8 @@ sites_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *
 	struct mmp *m = mmp_of_lanes(user);
 	if (mmp_meeting_has(m, lane))
 		mmp_meeting_data(m, lane, off, data, len);
+	else if (mmp_away_has_talk(m->sites->away, lane))
+		mmp_away_talk_data(m->sites->away, lane, off, data, len);
 	else
 		mmp_lanes_data(user, lane, block, off, data, len);
 }
@@ -363,8 +369,20 @@ sites_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	struct mmp *m = mmp_of_lanes(user);
 	if (mmp_meeting_has(m, lane))
 		mmp_meeting_block_end(m, lane);
+	else if (mmp_away_has_talk(m->sites->away, lane))
+		mmp_away_talk_end(m->sites->away, lane);
 	else
 		mmp_lanes_end(user, lane, block, now_ns);
+}
+
+static void
+sites_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	struct mmp *m = mmp_of_lanes(user);
+	if (!mmp_meeting_has(m, lane) && mmp_away_has_talk(m->sites->away, lane))
+		mmp_away_talk_done(m->sites->away, lane);
+	else
+		mmp_lanes_done(user, lane, cookie, ok, now_ns);
 }
 
 static bool
@@ -385,14 +403,14 @@ hear_site_relay(void *user, uint32_t path, const void *note, size_t len, uint64_
 	struct mmp *m = mmp_of_lanes(user);
 	(void)now_ns;
 	if (mmp_sites_has(m, path))
-		door_client_note(&m->sites->client, 0, note, len);
+		mmp_away_note(m->sites->away, path, note, len);
 }
 
 static const struct suci_lane_ops sites_ops = {
 	.block_begin = sites_begin,
 	.block_data = sites_data,
 	.block_end = sites_end,
-	.block_done = mmp_lanes_done,
+	.block_done = sites_done,
 	.block_room = mmp_lanes_room,
 	.room = sites_path_room,
 	.lane_unknown = sites_unknown,
@@ -412,7 +430,10 @@ resume(struct mmp *m)
 {
 	uint32_t i;
 	while ((i = mmp_far_next(m->lanes.far)) != MMP_NONE) {
-		suci_lane_resume(m->lanes.lanes, m->peer[i].lane, m->now_ns);
+		uint32_t lane =
+			m->peer[i].elsewhere ? m->sites->away->rank[i].lane : m->peer[i].lane;
+		if (lane != NONE)
+			suci_lane_resume(m->lanes.lanes, lane, m->now_ns);
 		m->dirty = true;
 	}
 }
@@ -433,9 +454,9 @@ close_broken(struct mmp *m)
 			continue;
 		snprintf(word, sizeof word, "%s", p->why);
 		uint32_t path = p->path;
-		mmp_net_down(m, i, ECONNRESET, word);
 		if (p->elsewhere)
-			mmp_sites_drop(m, i);
+			mmp_away_drop(m->sites->away, i);
+		mmp_net_down(m, i, ECONNRESET, word);
 		if (path != NONE)
 			suci_path_close(m->ep, path, word, m->now_ns);
 		m->dirty = true;
@@ -546,7 +567,7 @@ make_peers(struct mmp *m)
 		m->lanes.lane_peer[i] = NONE;
 	for (uint32_t i = 0, k = 0; i < n; i++) {
 		struct mmp_peer *p = &m->peer[i];
-		p->path = p->lane = p->import = NONE;
+		p->path = p->lane = NONE;
 		p->elsewhere = m->job.place[i].site != m->job.place[m->job.rank].site;
 		p->addr = m->job.place[i].at;
 		p->is_near = m->env.share && i != m->job.rank &&
@@ -570,7 +591,7 @@ static bool
 leaves_node(void *user, const struct suci_addr *a)
 {
 	const struct mmp *m = user;
-	if (m->sites && !memcmp(a, &m->sites->relay, sizeof *a))
+	if (m->job.sites > 1 && mmp_sites_is_relay(m, a))
 		return false;
 	return memcmp(a->ip, m->job.place[m->job.rank].at.ip, sizeof a->ip) != 0;
 }
@@ -610,7 +631,8 @@ mmp_net_start(struct mmp *m)
 	uint32_t n = m->job.size, total = suci_udp_credit(m->udp, 1);
 	bool sites = m->job.sites > 1;
 	m->paths_max = n + 8;
-	m->lanes_max = sites ? 2 * n + 8 : n + 8; /* rank 0 meets all */
+	/* rank 0 meets all */
+	m->lanes_max = sites ? n + MMP_AWAY_LANES(n) + 8 : n + 8;
 	struct suci_lanes_config l = {
 		.limits = {.lanes_max = m->lanes_max,
 			   .blocks_max = MMP_SENDS_MAX + 8 * n + 64,
@@ -683,8 +705,9 @@ mmp_net_close(struct mmp *m)
 		if (p->path != NONE)
 			suci_path_close(m->ep, p->path, "", m->now_ns);
 	}
-	if (m->sites && m->sites->path != NONE)
-		suci_path_close(m->ep, m->sites->path, "", m->now_ns);
+	for (uint32_t k = 0; m->sites && k < m->sites->away->conf.relays; k++)
+		if (m->sites->away->path[k] != NONE)
+			suci_path_close(m->ep, m->sites->away->path[k], "", m->now_ns);
 	if (m->ep) {
 		suci_udp_tx(m->udp, m->now_ns);
 		suci_fini(m->ep, m->now_ns);

@@ -5,7 +5,7 @@
  *      start.c   who is in the job: launcher, hosts file, environment
  *      share.c   memory: the area, the page and rings others of the node map
  *      net.c     the Suci endpoint: paths, lanes, peers that come and go
- *      sites.c   ranks of other sites: our door at a relay, lanes to theirs
+ *      sites.c   ranks of other sites: the relays, and what lib/mmp/away says of the ranks
  *      meeting.c how the sites' processes learn each other's doors
  *      turn.c    the engine's turn, its thread, sleeping and waking
  *      stored.c  settings of the store, and the watch over them
@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "driver/suci_udp.h"
 #include "door/client.h"
+#include "mmp/away.h"
 #include "mmp/lanes.h"
 #include "mmp/meet.h"
 #include "mmp/pair.h"
@@ -58,7 +59,7 @@ struct mmp_job {
 };
 struct mmp_env {
 	uint64_t area_bytes, fragment, fragment_near;
-	uint64_t start_s, silence_s, spin_ns;
+	uint64_t start_s, silence_s, relay_s, spin_ns;
 	int thread;	      /* 1, 0; -1: as there are CPUs */
 	bool share;	      /* memory within a node */
 	bool huge;	      /* reserved huge pages, if there are */
@@ -69,6 +70,9 @@ struct mmp_env {
 	const char *relay, *meet, *realm;
 };
 int mmp_env_read(struct mmp_env *e);
+/* LIBMMP_RELAY: one relay, or two with a comma between; how many, 0: that is none. */
+uint32_t mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES],
+			char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME]);
 int mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts);
 /* Our port is known: with a launcher, tell the others and hear theirs. */
 int mmp_job_meet(struct mmp_job *j, uint16_t port);
@@ -126,8 +130,7 @@ struct mmp_peer {
 	struct suci_addr addr;
 	uint32_t path, lane;
 	bool is_near, up, over, broken;
-	bool elsewhere;	 /* in another site: its path is none of its own */
-	uint32_t import; /* its door at the relay; NONE */
+	bool elsewhere; /* in another site: its path and lane are those of mmp/away.h */
 	uint64_t try_at_ns;
 	struct mmp_near *near;
 	uint64_t stored; /* fragment of the store; 0: none, or set by hand since */
@@ -192,20 +195,10 @@ mmp_of_lanes(void *user)
 
 /* ---- sites.c ---- */
 struct mmp_sites {
-	struct suci_addr relay;
-	uint64_t realm;
-	struct door_client client;
-	struct door_client_own own[1];
-	uint32_t path;	 /* to the relay; NONE */
-	uint64_t due_ns; /* door_client_turn() is wanted */
-	uint64_t look_ns;
-	uint32_t mss;
+	struct mmp_away *away;
+	void *away_mem;
 	char why[WHY_MAX]; /* what the start waits for */
 	bool failed;	   /* for good: why */
-	char lost[WHY_MAX];
-	/* of each rank: what of it was acknowledged, and since when it has not been more */
-	uint32_t *acked;
-	uint64_t *acked_ns;
 	/* meeting.c */
 	struct mmp_meet *meet; /* rank 0 */
 	void *meet_mem;
@@ -218,28 +211,23 @@ struct mmp_sites {
 	bool told;	       /* rank 0: LIBMMP_MEET has it */
 };
 int mmp_sites_open(struct mmp *m); /* after the endpoint */
-/* While the ranks meet: what is to be tried; time of the next try. */
-uint64_t mmp_sites_connect(struct mmp *m);
 void mmp_sites_turn(struct mmp *m);
 uint64_t mmp_sites_expiry_ns(const struct mmp *m);
 void mmp_sites_close(struct mmp *m);
-/* Is that the path to the relay?  Then its events are these. */
+/* Is that the path to a relay of ours?  Then its events are these. */
 static inline bool
 mmp_sites_has(const struct mmp *m, uint32_t path)
 {
-	return m->sites && path != NONE && m->sites->path == path;
+	return m->sites && mmp_away_at(m->sites->away, path) != NONE;
 }
-void mmp_sites_path_up(struct mmp *m, const void *hello, size_t len);
-void mmp_sites_path_down(struct mmp *m, enum suci_down why, const char *text);
-/* The lane to a rank elsewhere ended with its path; what to say of the rank. */
-const char *mmp_sites_lost_word(const struct mmp *m);
-/* It is not spoken to any more. */
-void mmp_sites_drop(struct mmp *m, uint32_t peer);
+/* May that be one, by its address? */
+bool mmp_sites_is_relay(const struct mmp *m, const struct suci_addr *at);
+void mmp_sites_path_up(struct mmp *m, uint32_t path, const void *hello, size_t len);
+void mmp_sites_path_down(struct mmp *m, uint32_t path, enum suci_down why, const char *text);
 /* A segment for labels that no lane has. */
 enum suci_verdict mmp_sites_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src);
-/* The cards are known: import all who are elsewhere. */
+/* The cards are known. */
 void mmp_sites_know(struct mmp *m);
-bool mmp_sites_import(struct mmp *m, uint32_t peer, const struct door_address *at);
 /* This cannot begin. */
 void mmp_sites_fail(struct mmp *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -70,11 +70,13 @@ mmp_env_read(struct mmp_env *e)
 			      .fragment_near = 64u << 10,
 			      .start_s = MMP_START_S,
 			      .silence_s = 600,
+			      .relay_s = 30,
 			      .thread = -1};
 	if (env_number("LIBMMP_AREA", 64u << 10, UINT64_C(1) << 36, &e->area_bytes) ||
 	    env_number("LIBMMP_FRAGMENT", MMP_FRAGMENT_LEAST, MMP_FRAGMENT_MAX, &e->fragment) ||
 	    env_number("LIBMMP_START_S", 1, 1000000, &e->start_s) ||
 	    env_number("LIBMMP_SILENCE_S", 1, 1000000, &e->silence_s) ||
+	    env_number("LIBMMP_RELAY_S", 0, 1000000, &e->relay_s) ||
 	    env_number("LIBMMP_SPIN_US", 0, 1000000, &spin_us) ||
 	    env_number("LIBMMP_MTU", 0, 65000, &mtu) ||
 	    env_words("LIBMMP_PROGRESS", "inline", "thread", &e->thread) ||
@@ -94,6 +96,24 @@ mmp_env_read(struct mmp_env *e)
 	e->huge = huge;
 	e->spin_ns = spin_us * BASE_US_NS;
 	e->mtu = (uint32_t)mtu;
+	return 0;
+}
+
+uint32_t
+mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES],
+	       char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME])
+{
+	const char *at = e->relay ? e->relay : "";
+	for (uint32_t n = 0; n < DOOR_CLIENT_SITES; n++) {
+		size_t len = strcspn(at, ",");
+		if (len >= MMP_AWAY_NAME || !suci_addr_parse(at, len, &relay[n]) ||
+		    relay[n].family != 4 || (n && !memcmp(&relay[0], &relay[n], sizeof *relay)))
+			return 0;
+		snprintf(name[n], MMP_AWAY_NAME, "%.*s", (int)len, at);
+		if (!at[len])
+			return n + 1;
+		at += len + 1;
+	}
 	return 0;
 }
 
@@ -265,20 +285,22 @@ place_sites(struct mmp_job *j)
 			j->place[i++].site = site;
 }
 
-/* The address from which we reach that relay. */
+/* The address from which we reach the first relay. */
 static int
-find_address_towards(const char *relay, struct suci_addr *at)
+find_address_towards(const struct mmp_env *e, struct suci_addr *at)
 {
-	struct suci_addr a;
+	struct suci_addr a[DOOR_CLIENT_SITES];
+	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME];
 	struct sockaddr_in to = {.sin_family = AF_INET}, me;
 	socklen_t len = sizeof me;
-	if (!relay || !suci_addr_parse(relay, strlen(relay), &a) || a.family != 4)
+	if (!mmp_env_relays(e, a, name))
 		return mmp_fail(EINVAL,
 				"LIBMMP_RELAY=%.60s is not an IPv4 address and a port of this "
-				"site's relay, as 10.0.0.254:7812; a job of several sites needs it",
-				relay ? relay : "");
-	memcpy(&to.sin_addr, a.ip + 12, 4);
-	to.sin_port = htons(a.port);
+				"site's relay, as 10.0.0.254:7812, or two of them with a comma "
+				"between; a job of several sites needs it",
+				e->relay ? e->relay : "");
+	memcpy(&to.sin_addr, a[0].ip + 12, 4);
+	to.sin_port = htons(a[0].port);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool good = fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to) &&
 		    !getsockname(fd, (struct sockaddr *)&me, &len);
@@ -286,7 +308,7 @@ find_address_towards(const char *relay, struct suci_addr *at)
 	if (fd >= 0)
 		close(fd);
 	if (!good)
-		return mmp_fail(err, "LIBMMP_RELAY=%.60s cannot be reached from here: %s", relay,
+		return mmp_fail(err, "LIBMMP_RELAY=%.60s cannot be reached from here: %s", e->relay,
 				strerror(err));
 	*at = suci_addr_v4((const uint8_t *)&me.sin_addr, 0);
 	return 0;
@@ -329,7 +351,7 @@ mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts)
 		/* What a launcher passes on stays in its site. */
 		const char *sites = env_text("LIBMMP_SITES");
 		j->meet_id = base_siphash(key, sites, strlen(sites));
-		return find_address_towards(e->relay, &j->place[j->rank].at);
+		return find_address_towards(e, &j->place[j->rank].at);
 	}
 	char other[64];
 	/* Any process of another node will do. */

@@ -24,7 +24,7 @@ SENTENCE_MAX = 25
 # The prefixes of an archive's external symbols, where they are not its name.
 PREFIXES = {
     'spclient': 'sp_', 'doorclient': 'door_', 'spdconf': 'spd_', 'spdwire': 'spd_', 'spdpmix': 'spd_', 'spxagreed': 'spx_',
-    'relayproto': 'relayproto_ relay_', 'gateway': 'gw_', 'mmpcore': 'mmp_', 'mmplanes': 'mmp_lanes_', 'mpicore': 'lmpi_', 'mmp': 'mmp_ MP_', 'ocsdrv': 'ocsdrv_ ocs_driver_ ocs_names_', 'ocsnetconf': 'ocsdrv_ ocs_plugin', 'pgconf': 'pg_',
+    'relayproto': 'relayproto_ relay_', 'gateway': 'gw_', 'mmpcore': 'mmp_', 'mmplanes': 'mmp_lanes_', 'mmpaway': 'mmp_away_', 'mpicore': 'lmpi_', 'mmp': 'mmp_ MP_', 'ocsdrv': 'ocsdrv_ ocs_driver_ ocs_names_', 'ocsnetconf': 'ocsdrv_ ocs_plugin', 'pgconf': 'pg_',
     'sucipath': 'suci_', 'sucudp': 'suci_', 'sucaead': 'seal_ suci_', 'tune': 'tune_ tuner_',
     'tunefile': 'tune_', 'lmpiknobs': 'lmpi_', 'lmpi_engine': 'lmpi_',
     'lmpi_surface': 'lmpi_ impl_ MPI_ PMPI_ MPIX_ PMPIX_ MPISP_ PMPISP_', 'datagram': 'datagram',  # the call itself has no more of a name

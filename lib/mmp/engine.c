@@ -118,6 +118,12 @@ mmp_engine_up(struct mmp_engine *e, uint32_t peer, bool near, uint64_t share)
 }
 
 void
+mmp_engine_pause(struct mmp_engine *e, uint32_t peer)
+{
+	e->peer[peer].up = false;
+}
+
+void
 mmp_engine_down(struct mmp_engine *e, uint32_t peer, int err)
 {
 	struct peer *p = &e->peer[peer];

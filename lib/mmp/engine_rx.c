@@ -288,6 +288,8 @@ begin_msg(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t
 static uint32_t
 read_word(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 {
+	if (h->kind == MMP_FIRST) /* for links alone */
+		return bad(&e->n.drop_head);
 	if (e->peer[peer].down)
 		return bad(&e->n.drop_credit);
 	return h->kind == MMP_CREDIT ? mmp_tx_credit(e, peer, h) : mmp_tx_want(e, peer, h);
@@ -369,6 +371,16 @@ mmp_engine_abort(struct mmp_engine *e, uint32_t r)
 			g->recs.tail = last;
 	}
 	mmp_rx_rec_free(e, r);
+}
+
+void
+mmp_engine_take_back(struct mmp_engine *e, uint32_t r)
+{
+	struct rec c = e->rec[r];
+	struct peer *p = &e->peer[c.peer];
+	mmp_engine_abort(e, r);
+	p->frags_freed_in--;
+	p->bytes_freed -= c.eager ? c.bytes : 0;
 }
 
 uint32_t

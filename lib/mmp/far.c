@@ -13,6 +13,7 @@ static void
 carve_far(struct mmp_far *f, uint32_t size, uint8_t **at)
 {
 	f->coming = base_carve(at, (size_t)size * MMP_PEER_FRAGMENTS * sizeof *f->coming);
+	f->number = base_carve(at, (size_t)size * MMP_PEER_FRAGMENTS * sizeof *f->number);
 	f->peer = base_carve(at, size * sizeof *f->peer);
 }
 
@@ -44,6 +45,9 @@ mmp_far_room(struct mmp_far *f, uint32_t peer, uint64_t bytes)
 	    mmp_engine_room(f->engine, bytes - MMP_HEAD_BYTES))
 		return true;
 	struct mmp_far_peer *p = &f->peer[peer];
+	/* What is dropped needs none, and what makes room may be behind it. */
+	if (p->link && mmp_link_is_here(p->link))
+		return true;
 	f->begs += !p->begs;
 	p->begs = true;
 	p->beg_bytes = bytes;
@@ -81,6 +85,24 @@ deaf(struct mmp_far *f, uint32_t peer, const char *what, const char *field)
 	return NO_RECORD;
 }
 
+/* false: nothing of it is for the engine; *block says what it is. */
+static bool
+begin_linked(struct mmp_far *f, uint32_t peer, const struct mmp_head *h, uint64_t *number,
+	     void **block)
+{
+	struct mmp_link *l = f->peer[peer].link;
+	enum mmp_link_is is = MMP_LINK_HERE;
+	bool good = true;
+	if (h->kind == MMP_FIRST)
+		good = mmp_link_first(l, h->offset);
+	else
+		is = mmp_link_begin(l, number);
+	*block = NO_RECORD;
+	if (!good || is == MMP_LINK_BAD)
+		*block = deaf(f, peer, "sent a block whose number cannot be", "");
+	return is == MMP_LINK_NEW;
+}
+
 void *
 mmp_far_begin(struct mmp_far *f, uint32_t peer, uint64_t bytes, const uint8_t *first,
 	      size_t first_len)
@@ -92,11 +114,20 @@ mmp_far_begin(struct mmp_far *f, uint32_t peer, uint64_t bytes, const uint8_t *f
 	if (first_len < MMP_HEAD_BYTES || !mmp_head_get(first, &h, &what) ||
 	    bytes != (uint64_t)h.bytes + MMP_HEAD_BYTES)
 		return deaf(f, peer, "sent a fragment whose head is wrong: ", what);
+	struct mmp_link *l = f->peer[peer].link;
+	uint64_t number = 0;
+	void *block;
+	if (l && !begin_linked(f, peer, &h, &number, &block))
+		return block;
 	uint32_t r = mmp_engine_begin(f->engine, peer, &h);
 	if (r == MMP_BAD)
 		return deaf(f, peer, "sent a fragment that cannot be", "");
-	if (r == MMP_NONE)
+	if (r == MMP_NONE) {
+		if (l)
+			mmp_link_end(l, number);
 		return NO_RECORD;
+	}
+	f->number[r] = number;
 	f->coming[r] = (uint16_t)(peer + 1);
 	return (void *)(uintptr_t)(r + 2);
 }
@@ -118,8 +149,12 @@ mmp_far_end(struct mmp_far *f, void *block)
 	if (block == NO_RECORD)
 		return;
 	uint32_t r = (uint32_t)((uintptr_t)block - 2);
-	if (f->coming[r])
+	if (f->coming[r]) {
+		struct mmp_link *l = f->peer[f->coming[r] - 1].link;
 		mmp_engine_end(f->engine, r);
+		if (l)
+			mmp_link_end(l, f->number[r]);
+	}
 	f->coming[r] = 0;
 }
 
@@ -145,6 +180,20 @@ mmp_far_broken(struct mmp_far *f)
 }
 
 void
+mmp_far_pause(struct mmp_far *f, uint32_t peer)
+{
+	struct mmp_far_peer *p = &f->peer[peer];
+	for (uint32_t i = 0; i < f->size * MMP_PEER_FRAGMENTS; i++)
+		if (f->coming[i] == peer + 1) {
+			mmp_engine_take_back(f->engine, i);
+			f->coming[i] = 0;
+		}
+	f->begs -= p->begs;
+	p->begs = false;
+	mmp_engine_pause(f->engine, peer);
+}
+
+void
 mmp_far_down(struct mmp_far *f, uint32_t peer, int err)
 {
 	struct mmp_far_peer *p = &f->peer[peer];
@@ -157,5 +206,8 @@ mmp_far_down(struct mmp_far *f, uint32_t peer, int err)
 	f->broken -= p->broken;
 	p->begs = p->broken = false;
 	p->deaf = true;
+	uint32_t name;
+	while (p->link && mmp_link_acked(p->link, UINT64_MAX, &name))
+		mmp_far_sent(f, name == MMP_NONE ? MMP_FAR_WORD : name);
 	mmp_engine_down(f->engine, peer, err);
 }

@@ -29,7 +29,7 @@ no(const char **what, const char *text)
 bool
 mmp_head_ok(const struct mmp_head *h, const char **what)
 {
-	if (h->kind < MMP_FRAGMENT || h->kind > MMP_WANT)
+	if (h->kind < MMP_FRAGMENT || h->kind > MMP_FIRST)
 		return no(what, "kind");
 	if (h->flags & ~MMP_EAGER)
 		return no(what, "flags");

@@ -11,7 +11,9 @@
 #define HERE	   0x4d4d5048u /* "MMPH" */
 #define TABLE	   0x4d4d5054u
 #define NO	   0x4d4d504eu
-#define VERSION	   1u
+#define MOVED	   0x4d4d504du
+#define YES	   0x4d4d5059u
+#define VERSION	   2u
 #define THREADED   1u
 #define HEAD_BYTES 16u
 #define CARD_BYTES 80u
@@ -68,6 +70,13 @@ mmp_meet_new(void *mem, uint32_t size, uint64_t job, const struct mmp_card *me)
 	return m;
 }
 
+static bool
+same_card(const struct mmp_card *a, const struct mmp_card *b)
+{
+	return a->share == b->share && a->threaded == b->threaded && a->ndoor == b->ndoor &&
+	       !memcmp(a->door, b->door, a->ndoor);
+}
+
 const char *
 mmp_meet_take(struct mmp_meet *m, const uint8_t *in, size_t len, uint32_t *rank)
 {
@@ -84,6 +93,11 @@ mmp_meet_take(struct mmp_meet *m, const uint8_t *in, size_t len, uint32_t *rank)
 		       "0?";
 	if (!r || r >= m->size)
 		return "there is no such rank";
+	/* Said again: over another relay, perhaps. */
+	if (m->card[r].share && same_card(&m->card[r], &c)) {
+		*rank = r;
+		return NULL;
+	}
 	if (m->card[r].share)
 		return "that rank is there: does each process have its own LIBMMP_RANK or "
 		       "LIBMMP_SITE?";
@@ -146,8 +160,12 @@ mmp_answer_get(const uint8_t *in, size_t len, uint32_t size, struct mmp_card *ca
 	snprintf(why, MMP_MEET_WHY, "its answer is none of libmmp");
 	if (len > 4 && be32_load(in) == NO)
 		print_words(in + 4, len - 4, why);
-	if (len < HEAD_BYTES || be32_load(in) != TABLE || in[4] != VERSION)
+	if (len < HEAD_BYTES || be32_load(in) != TABLE)
 		return false;
+	if (in[4] != VERSION) {
+		snprintf(why, MMP_MEET_WHY, "another version of libmmp is at rank 0");
+		return false;
+	}
 	snprintf(why, MMP_MEET_WHY, "its table cannot be");
 	if (be32_load(in + 8) != size || len != MMP_TABLE_BYTES(size))
 		return false;
@@ -156,6 +174,50 @@ mmp_answer_get(const uint8_t *in, size_t len, uint32_t size, struct mmp_card *ca
 		if (!read_card(at[0], at[1], at + 8, &card[i]))
 			return false;
 	}
+	why[0] = '\0';
+	return true;
+}
+
+/* ---- between any two ---- */
+
+void
+mmp_moved_put(uint8_t out[MMP_MOVED_BYTES], const struct mmp_here *h, uint64_t proof)
+{
+	mmp_here_put(out, h);
+	be32_store(out, MOVED);
+	be64_store(out + MMP_HERE_BYTES, proof);
+}
+
+const char *
+mmp_moved_get(const uint8_t *in, size_t len, struct mmp_here *h, uint64_t *proof)
+{
+	if (len != MMP_MOVED_BYTES || be32_load(in) != MOVED || in[4] != VERSION)
+		return "nobody is expected here";
+	if (!read_card(in[5], in[6], in + 24, &h->card))
+		return "what it says cannot be";
+	h->rank = be32_load(in + 8);
+	h->size = be32_load(in + 12);
+	h->job = be64_load(in + 16);
+	*proof = be64_load(in + MMP_HERE_BYTES);
+	return NULL;
+}
+
+void
+mmp_yes_put(uint8_t out[MMP_YES_BYTES])
+{
+	memset(out, 0, MMP_YES_BYTES);
+	be32_store(out, YES);
+	out[4] = VERSION;
+}
+
+bool
+mmp_yes_get(const uint8_t *in, size_t len, char why[MMP_MEET_WHY])
+{
+	snprintf(why, MMP_MEET_WHY, "its answer is none of libmmp");
+	if (len > 4 && be32_load(in) == NO)
+		print_words(in + 4, len - 4, why);
+	if (len != MMP_YES_BYTES || be32_load(in) != YES || in[4] != VERSION)
+		return false;
 	why[0] = '\0';
 	return true;
 }

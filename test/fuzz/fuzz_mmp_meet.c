@@ -25,7 +25,9 @@ say_to_rank_0(const uint8_t *data, size_t size)
 	struct mmp_meet *m = mmp_meet_new(mem, SIZE, JOB, &me);
 	if (!mmp_meet_take(m, data, size, &rank)) {
 		BASE_ASSERT(rank && rank < SIZE && m->there == 2);
-		BASE_ASSERT(mmp_meet_take(m, data, size, &other) != NULL);
+		/* Said again it is the same one, and there is no other. */
+		BASE_ASSERT(!mmp_meet_take(m, data, size, &other) && other == rank &&
+			    m->there == 2);
 		/* The same, told by the encoder; then all are there, and the table is as said. */
 		struct mmp_here h = {
 			.rank = 3 - rank, .size = SIZE, .job = JOB, .card = m->card[rank]};
@@ -40,6 +42,23 @@ say_to_rank_0(const uint8_t *data, size_t size)
 	free(mem);
 }
 
+/* A rank that says that it moved, and what answers one that did. */
+static void
+say_later(const uint8_t *data, size_t size)
+{
+	uint8_t again[MMP_MOVED_BYTES];
+	struct mmp_here h;
+	char why[MMP_MEET_WHY];
+	uint64_t proof;
+	bool yes = mmp_yes_get(data, size, why);
+	BASE_ASSERT(memchr(why, 0, sizeof why) != NULL && yes == !*why);
+	if (mmp_moved_get(data, size, &h, &proof))
+		return;
+	BASE_ASSERT(h.card.share && h.card.ndoor && h.card.ndoor <= MMP_MEET_DOOR);
+	mmp_moved_put(again, &h, proof);
+	BASE_ASSERT(!memcmp(again, data, 7) && !memcmp(again + 8, data + 8, 24));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -50,5 +69,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; good && i < SIZE; i++)
 		BASE_ASSERT(card[i].share && card[i].ndoor && card[i].ndoor <= MMP_MEET_DOOR);
 	say_to_rank_0(data, size);
+	say_later(data, size);
 	return 0;
 }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # libmmp over relays: two sites with the same private addresses, five ranks, all to all with every
 # byte checked; met by a file, by the address itself, under a launcher in each site; what goes
-# wrong is said; a rank that is killed, and a relay, end the waits of the others.  A relay that is
-# replaced by itself or by a second one ends the job, too, and carries the next one.
+# wrong is said; a rank that is killed ends the waits of the others.  A relay that is replaced by
+# itself or by a second one does not: the job goes on, unless nothing replaces it in time.
 # ipv6: yes
-# timeout: 300
+# timeout: 500
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
@@ -151,30 +151,68 @@ for mode in thread inline; do
 	pass "a rank of the other site that is killed ends the waits of all, $mode"
 done
 
-# replaced WHAT MODE SIGNAL COMMAND...: the relay of ranks 3 and 4 ends while all run, and the command
-# puts another one there; all end and say why, and the next job is carried.
-replaced() {
-	local what=$1 mode=$2 signal=$3 pid
-	shift 3
+# ---- relays that end under a job
+end_relay() { # RELAY SIGNAL: it is gone while the job runs
+	local pid
+	read -r pid <"$TB_DIR/pid-relayd-$1"
+	kill "-$2" "$pid"
+	{ wait "$pid" || true; } 2>/dev/null
+	started
+}
+
+# goes_on WHAT MODE COMMAND...: five ranks run, the command changes the relays meanwhile, and all
+# bytes are right.
+ROUNDS=600
+started() { [ "$(pgrep -c -x -f "$ALL $W/hosts $ROUNDS 5000")" = 5 ]; }
+goes_on() {
+	local what=$1 mode=$2 bad=0 i
+	shift 2
+	rm -f "$W/meet" "$W"/out?
+	begin '0 1 2 3 4' LIBMMP_PROGRESS="$mode" -- "$ALL" "$W/hosts" $ROUNDS 5000
+	testbed_wait 60 "five ranks" started
+	sleep 1
+	"$@" || fail "$what: $* fails, or the job was over before it"
+	for i in 0 1 2 3 4; do wait "${pids[i]}" || bad=1; done
+	if [ $bad = 0 ] && [ "$(cat "$W"/out? | grep -c 'all bytes right')" = 5 ]; then
+		pass "$what: the job goes on, $mode"
+	else
+		fail "$what, $mode: $(tail -n 3 "$W"/out?)"
+	fi
+}
+again() { # RELAY SIGNAL
+	end_relay "$1" "$2" && testbed_relayd "$B" "$1"
+}
+goes_on "a relay that is killed and started again" inline again bfe0 KILL
+goes_on "a relay that is ended and started again" thread again bfe0 TERM
+goes_on "rank 0's relay that is killed and started again" thread again afe0 KILL
+
+# Doors at two relays: each is killed once, the second one after the first has come back.
+both() {
+	again bfe0 KILL && sleep 3 && again bfe1 KILL
+}
+SOUTH=10.0.0.254:7812,10.0.0.253:7812
+goes_on "one relay of two that is killed" inline end_relay bfe0 KILL
+testbed_relayd "$B" bfe0 || fail "no other relay"
+ROUNDS=900
+goes_on "two relays that are killed in turn" thread both
+SOUTH=10.0.0.254:7812
+
+# no_more WHAT SECONDS: nobody comes back, and all end with the reason.
+no_more() {
 	rm -f "$W/meet"
-	begin '0 1 2 3 4' LIBMMP_PROGRESS="$mode" -- "$ALL" "$W/hosts" 1000000 5000
+	begin '0 1 2 3 4' LIBMMP_RELAY_S="$2" -- "$ALL" "$W/hosts" 1000000 5000
 	testbed_wait 60 "five ranks" runs
 	sleep 1
-	read -r pid <"$TB_DIR/pid-relayd-bfe0"
-	kill "-$signal" "$pid"
-	{ wait "$pid"; } 2>/dev/null
-	"$@" || fail "$what: no other relay"
-	ends "$what" '0 1 2 3 4'
-	grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "$what: $(cat "$W"/out[34])"
-	grep -qh 'rank [34] (of site 1) is \(gone\|out of reach\)' "$W"/out[012] || fail "$what: $(cat "$W"/out[012])"
-	pass "$what ends the waits of all"
-	all "$what: the next job" 3 20000 LIBMMP_PROGRESS="$mode"
+	end_relay bfe0 KILL || true
+	ends "$1" '0 1 2 3 4'
+	grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "$1: $(cat "$W"/out[34])"
+	grep -qh 'rank [34] (of site 1) is \(gone\|out of reach\)' "$W"/out[012] || fail "$1: $(cat "$W"/out[012])"
+	pass "$1 ends the waits of all"
+	testbed_relayd "$B" bfe0 || fail "$1: no other relay"
+	all "$1: the next job" 3 20000
 }
-again() { testbed_relayd "$B" bfe0; }
-second() { SOUTH=10.0.0.253:7812; }
-replaced "a relay that is killed and started again, inline" inline KILL again
-replaced "a relay that is ended and started again, thread" thread TERM again
-replaced "a relay that is killed beside a second one" thread KILL second
+no_more "a relay that does not come back within LIBMMP_RELAY_S" 2
+no_more "a relay that ends, with LIBMMP_RELAY_S=0," 0
 
 testbed_down
 rm -rf "$W"

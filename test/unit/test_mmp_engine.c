@@ -469,7 +469,7 @@ heads_as_bytes(void **state)
 		const char *what;
 	} wrong[] = {{0, 0x21, "version"},
 		     {0, 0x10, "kind"},
-		     {0, 0x14, "kind"},
+		     {0, 0x15, "kind"},
 		     {1, 2, "flags"},
 		     {3, 2, "stream"},
 		     {4, 0x80, "tag"},

@@ -50,7 +50,7 @@ static void
 here_is_as_the_header_says(void **state)
 {
 	static const uint8_t golden[40] = {
-		'M',  'M',  'P',  'H',	1,    1,    3,	  0,	/* flags, bytes of door */
+		'M',  'M',  'P',  'H',	2,    1,    3,	  0,	/* flags, bytes of door */
 		0,    0,    0,	  1,	0,    0,    0,	  3,	/* rank, size */
 		0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, /* job */
 		0,    0,    0,	  0,	0,    2,    0,	  0,	/* share */
@@ -80,7 +80,11 @@ all_get_the_table(void **state)
 	assert_null(say(&w, &h));
 	assert_int_equal(mmp_meet_missing(w.m), SIZE);
 	mmp_meet_table(w.m, table);
-	assert_memory_equal(table, "MMPT\1\0\0\0\0\0\0\3\0\0\0\0\0\4", 18);
+	assert_memory_equal(table, "MMPT\2\0\0\0\0\0\0\3\0\0\0\0\0\4", 18);
+	table[4] = 1;
+	assert_false(mmp_answer_get(table, sizeof table, SIZE, got, why));
+	assert_string_equal(why, "another version of libmmp is at rank 0");
+	table[4] = 2;
 	assert_true(mmp_answer_get(table, sizeof table, SIZE, got, why));
 	assert_string_equal(why, "");
 	for (uint32_t i = 0; i < SIZE; i++) {
@@ -129,10 +133,14 @@ strangers_are_refused(void **state)
 	assert_int_equal(w.m->there, 1);
 	h = here(1);
 	assert_null(say(&w, &h));
+	/* The same again is no other one: its way there may have broken. */
+	assert_null(say(&w, &h));
+	assert_int_equal(w.m->there, 2);
+	h.card.door[0]++;
 	assert_non_null(strstr(say(&w, &h), "that rank is there"));
 	mmp_here_put(b, &h);
 	assert_string_equal(mmp_meet_take(w.m, b, sizeof b - 1, &rank), "not a process of libmmp");
-	b[4] = 2;
+	b[4] = 1;
 	assert_non_null(strstr(mmp_meet_take(w.m, b, sizeof b, &rank), "version"));
 	assert_int_equal(mmp_meet_missing(w.m), 2);
 	free(w.mem);
@@ -158,14 +166,47 @@ a_refusal_is_words(void **state)
 	assert_string_equal(why, "its answer is none of libmmp");
 }
 
+/* A door moved: what is said, and the answer. */
+static void
+a_rank_that_moved(void **state)
+{
+	uint8_t b[MMP_MOVED_BYTES], yes[MMP_NO_MAX];
+	struct mmp_here h = here(1), got;
+	char why[MMP_MEET_WHY];
+	uint64_t proof;
+	(void)state;
+	mmp_moved_put(b, &h, UINT64_C(0x2122232425262728));
+	assert_memory_equal(b, "MMPM\2\1\3\0\0\0\0\1\0\0\0\3\x11\x12", 18);
+	assert_memory_equal(b + MMP_HERE_BYTES, "\x21\x22\x23\x24\x25\x26\x27\x28", 8);
+	assert_null(mmp_moved_get(b, sizeof b, &got, &proof));
+	assert_true(got.rank == 1 && got.size == SIZE && got.job == JOB);
+	assert_int_equal(proof, UINT64_C(0x2122232425262728));
+	assert_true(got.card.share == cards[1].share && got.card.threaded && got.card.ndoor == 3);
+	assert_memory_equal(got.card.door, "one", 3);
+	assert_non_null(mmp_moved_get(b, sizeof b - 1, &got, &proof));
+	b[4] = 1;
+	assert_non_null(mmp_moved_get(b, sizeof b, &got, &proof));
+	b[4] = 2;
+	b[6] = MMP_MEET_DOOR + 1;
+	assert_string_equal(mmp_moved_get(b, sizeof b, &got, &proof), "what it says cannot be");
+	/* HERE is not MOVED. */
+	mmp_here_put(b, &h);
+	assert_non_null(mmp_moved_get(b, sizeof b, &got, &proof));
+	mmp_yes_put(yes);
+	assert_true(mmp_yes_get(yes, MMP_YES_BYTES, why));
+	assert_false(mmp_yes_get(yes, MMP_YES_BYTES - 1, why));
+	size_t n = mmp_meet_no(yes, "go\naway");
+	assert_false(mmp_yes_get(yes, n, why));
+	assert_string_equal(why, "go?away");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(here_is_as_the_header_says),
-		cmocka_unit_test(all_get_the_table),
-		cmocka_unit_test(strangers_are_refused),
-		cmocka_unit_test(a_refusal_is_words),
+		cmocka_unit_test(here_is_as_the_header_says), cmocka_unit_test(all_get_the_table),
+		cmocka_unit_test(strangers_are_refused),      cmocka_unit_test(a_refusal_is_words),
+		cmocka_unit_test(a_rank_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mmp/lanes.h"
 
+/* In the cookie of a block of a link, with its number; also in that of a word. */
+#define LINKED (1ull << 63)
+
 void *
 mmp_lanes_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
 		uint64_t now_ns)
@@ -27,12 +30,27 @@ mmp_lanes_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	mmp_far_end(m->far, block);
 }
 
+/* What a lane that broke did not bring there is kept. */
+static void
+done_linked(struct mmp_lanes *m, uint32_t peer, uint64_t cookie, bool ok)
+{
+	struct mmp_link *l = peer == MMP_NONE ? NULL : m->far->peer[peer].link;
+	uint32_t name;
+	if (cookie == MMP_FAR_WORD || !ok)
+		return;
+	while (l && mmp_link_acked(l, cookie & ~LINKED, &name))
+		mmp_far_sent(m->far, name == MMP_NONE ? MMP_FAR_WORD : name);
+}
+
 void
 mmp_lanes_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
 	struct mmp_lanes *m = user;
-	(void)lane, (void)ok, (void)now_ns;
-	mmp_far_sent(m->far, cookie);
+	(void)now_ns;
+	if (cookie & LINKED)
+		done_linked(m, m->lane_peer[lane], cookie, ok);
+	else
+		mmp_far_sent(m->far, cookie);
 }
 
 bool
@@ -49,13 +67,15 @@ mmp_lanes_path_room(void *user, uint32_t path)
 	return mmp_far_has(m->far, m->path_peer[path]);
 }
 
+#define TURN_SHIFT 48 /* ranks have at most 16 bits (mmp_far_new) */
+
 static int
 open_lane(struct mmp_lanes *m, uint32_t peer, struct suci_lane_conf *c, uint32_t *lane,
 	  uint64_t now_ns)
 {
 	/* Ranks, which both ends know alike. */
-	c->tx_salt = (uint64_t)m->rank << 32 | peer;
-	c->rx_salt = (uint64_t)peer << 32 | m->rank;
+	c->tx_salt |= (uint64_t)m->rank << 32 | peer;
+	c->rx_salt |= (uint64_t)peer << 32 | m->rank;
 	int err = suci_lane_open(m->lanes, c, lane, now_ns);
 	if (!err)
 		m->lane_peer[*lane] = peer;
@@ -88,7 +108,9 @@ mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, uint32_t path, const st
 				   .crc = true,
 				   .mss = d->mss,
 				   .window = d->window,
-				   .window_max = d->window_max};
+				   .window_max = d->window_max,
+				   .tx_salt = (uint64_t)d->turn << TURN_SHIFT,
+				   .rx_salt = (uint64_t)d->turn << TURN_SHIFT};
 	return open_lane(m, peer, &c, lane, now_ns);
 }
 
@@ -101,4 +123,31 @@ mmp_lanes_send(struct mmp_lanes *m, uint32_t lane, const struct mmp_head *h, con
 	return lane != MMP_NONE &&
 	       !suci_lane_send(m->lanes, lane, head, sizeof head, data, h->bytes, false,
 			       name == MMP_NONE ? MMP_FAR_WORD : name, now_ns);
+}
+
+bool
+mmp_lanes_push(struct mmp_lanes *m, uint32_t peer, uint32_t lane, uint64_t now_ns)
+{
+	struct mmp_link *l = m->far->peer[peer].link;
+	struct mmp_link_block b;
+	while (lane != MMP_NONE && mmp_link_next(l, &b)) {
+		uint64_t cookie = b.head.kind == MMP_FIRST ? MMP_FAR_WORD : LINKED | l->given;
+		uint8_t head[MMP_HEAD_BYTES];
+		mmp_head_put(head, &b.head);
+		if (suci_lane_send(m->lanes, lane, head, sizeof head, b.data, b.head.bytes, false,
+				   cookie, now_ns))
+			return false;
+		mmp_link_gave(l);
+	}
+	return true;
+}
+
+bool
+mmp_lanes_send_linked(struct mmp_lanes *m, uint32_t peer, uint32_t lane, const struct mmp_head *h,
+		      const void *data, uint32_t name, uint64_t now_ns)
+{
+	if (!mmp_link_put(m->far->peer[peer].link, h, data, name))
+		return false;
+	(void)mmp_lanes_push(m, peer, lane, now_ns);
+	return true;
 }

@@ -72,6 +72,9 @@ struct mmp_engine *mmp_engine_new(void *mem, const struct mmp_engine_config *c);
 uint64_t mmp_engine_share(const struct mmp_engine *e);
 /* The peer can be sent to.  near: shares memory; else share is what it told. */
 void mmp_engine_up(struct mmp_engine *e, uint32_t peer, bool near, uint64_t share);
+/* Nothing can be sent to it until mmp_engine_up() is called again.  Fragments of it that
+ * were begun come again and are taken back before. */
+void mmp_engine_pause(struct mmp_engine *e, uint32_t peer);
 /* It is gone: what waits for it ends with err.  Fragments of it that were begun are aborted before,
  * and mmp_engine_sent() is called for all that ops->send took. */
 void mmp_engine_down(struct mmp_engine *e, uint32_t peer, int err);
@@ -97,6 +100,8 @@ void mmp_engine_data(struct mmp_engine *e, uint32_t record, uint64_t off, const 
 		     uint64_t len);
 void mmp_engine_end(struct mmp_engine *e, uint32_t record);
 void mmp_engine_abort(struct mmp_engine *e, uint32_t record);
+/* The same, and it will be begun again: its sender's credit is as before. */
+void mmp_engine_take_back(struct mmp_engine *e, uint32_t record);
 /* All of a fragment at once, at data, which stays there until ops->release(cookie); with
  * MMP_NONE for cookie only during the call.  MMP_NONE or MMP_BAD. */
 uint32_t mmp_engine_offer(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h,

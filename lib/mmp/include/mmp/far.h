@@ -5,6 +5,9 @@
  * go on and end, asks before one begins whether there is room, and goes on with those that had
  * to wait when mmp_far_next() says so.  A peer of MMP_NONE is nobody: what it sends is dropped.
  *
+ * A peer with a link may lose its stream and get another one: mmp_far_pause() takes back what had
+ * begun, and what was here already is dropped when it comes again.
+ *
  * Hostile  a head that cannot be breaks the peer: nothing of it is taken any more, why says
  *          what it did, and the caller ends it after the call (mmp_far_broken).
  * Threads  one owner, the engine's. */
@@ -12,6 +15,7 @@
 #define MMP_FAR_H
 
 #include "mmp/engine.h"
+#include "mmp/link.h"
 
 /* For whoever opens the streams: all have to be there after so long, unless the user says
  * otherwise; a peer that cannot be reached is called again so soon. */
@@ -25,6 +29,7 @@ struct mmp_far_peer {
 	bool deaf;   /* nothing of it is taken */
 	bool broken; /* nor was the caller told why */
 	uint64_t beg_bytes;
+	struct mmp_link *link; /* the owner's; NULL: its stream does not break */
 	char why[MMP_FAR_WHY];
 };
 struct mmp_far {
@@ -32,6 +37,7 @@ struct mmp_far {
 	uint32_t size;
 	uint64_t half;	  /* of the area: longer blocks cannot be and are begun, to be refused */
 	uint16_t *coming; /* by record: 1 + peer, while it comes */
+	uint64_t *number; /* by record: of its block at the link */
 	struct mmp_far_peer *peer;
 	uint32_t begs, broken;
 };
@@ -58,6 +64,8 @@ void mmp_far_sent(struct mmp_far *f, uint64_t name);
 
 /* One to be ended, for its why, each told once; MMP_NONE. */
 uint32_t mmp_far_broken(struct mmp_far *f);
+/* The peer's stream is no more, and its blocks will come again by another one. */
+void mmp_far_pause(struct mmp_far *f, uint32_t peer);
 /* The peer is gone: what was begun is aborted, what waits for it ends with err. */
 void mmp_far_down(struct mmp_far *f, uint32_t peer, int err);
 

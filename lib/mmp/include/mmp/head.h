@@ -10,7 +10,8 @@
  *	16  bytes of all       64
  *	24  offset             64
  * All big-endian.  MMP_CREDIT: all = eager bytes, offset = fragments that were freed since the
- * start.  MMP_WANT: stream and number name the message whose rest may come without credit. */
+ * start.  MMP_WANT: stream and number name the message whose rest may come without credit.
+ * MMP_FIRST, on lanes that may break: offset is the number of the block that follows (link.h). */
 #ifndef MMP_HEAD_H
 #define MMP_HEAD_H
 
@@ -22,7 +23,7 @@
 #define MMP_MESSAGE_MAX	 ((uint64_t)1 << 40)
 #define MMP_STREAMS	 2u
 
-enum mmp_kind { MMP_FRAGMENT = 1, MMP_CREDIT = 2, MMP_WANT = 3 };
+enum mmp_kind { MMP_FRAGMENT = 1, MMP_CREDIT = 2, MMP_WANT = 3, MMP_FIRST = 4 };
 #define MMP_EAGER 1u /* sent on credit of bytes */
 
 struct mmp_head {

@@ -4,11 +4,18 @@
  * All others say to rank 0 who they are; it answers when all are there, or why not.  All
  * big-endian:
  *
- *     HERE    0 "MMPH" | 4 version 8 = 1 | card's flags 8 | bytes of door 8 | zero 8
+ *     HERE    0 "MMPH" | 4 version 8 = 2 | card's flags 8 | bytes of door 8 | zero 8
  *             8 rank 32 | 12 size 32 | 16 job 64 | 24 share 64 | 32 door, zeros: 64 bytes
- *     TABLE   0 "MMPT" | 4 version 8 = 1 | zero 24 | 8 size 32 | 12 zero 32
+ *     TABLE   0 "MMPT" | 4 version 8 = 2 | zero 24 | 8 size 32 | 12 zero 32
  *             16 size x { flags 8 | bytes of door 8 | zero 48 | share 64 | door, zeros: 64 bytes }
  *     NO      0 "MMPN" | 4 text, not empty, to the end
+ *
+ * Later a rank whose door has another address says so to all who are elsewhere, and is answered:
+ *
+ *     MOVED   0 "MMPM" | 4 as HERE | 96 proof 64, of the door that it had first (door/address.h)
+ *     YES     0 "MMPY" | 4 version 8 = 2 | zero 24
+ *
+ * Version 1 had doors of two labels, and its lanes could not begin anew.
  *
  * flags: 1: its engine is a thread.  A door is an address as its maker wrote it (door/address.h).
  *
@@ -22,6 +29,8 @@
 
 #define MMP_MEET_DOOR	      64u
 #define MMP_HERE_BYTES	      96u
+#define MMP_MOVED_BYTES	      104u
+#define MMP_YES_BYTES	      8u
 #define MMP_NO_MAX	      120u
 #define MMP_MEET_WHY	      (MMP_NO_MAX - 4)
 #define MMP_TABLE_BYTES(size) (16u + (size_t)(size)*80u)
@@ -64,5 +73,13 @@ size_t mmp_meet_no(uint8_t out[MMP_NO_MAX], const char *why);
 /* card[size], if true; else why has what was said, printable, or what is wrong with it. */
 bool mmp_answer_get(const uint8_t *in, size_t len, uint32_t size, struct mmp_card *card,
 		    char why[MMP_MEET_WHY]);
+
+/* ---- later, between any two of different sites */
+void mmp_moved_put(uint8_t out[MMP_MOVED_BYTES], const struct mmp_here *h, uint64_t proof);
+/* NULL, or why it cannot be.  Whether rank and proof are right is the caller's to see. */
+const char *mmp_moved_get(const uint8_t *in, size_t len, struct mmp_here *h, uint64_t *proof);
+void mmp_yes_put(uint8_t out[MMP_YES_BYTES]);
+/* true: yes; else why has what was said, printable, or what is wrong with it. */
+bool mmp_yes_get(const uint8_t *in, size_t len, char why[MMP_MEET_WHY]);
 
 #endif

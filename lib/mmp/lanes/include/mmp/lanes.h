@@ -44,11 +44,18 @@ int mmp_lanes_open(struct mmp_lanes *m, uint32_t peer, uint32_t path, uint32_t w
 struct mmp_doors {
 	uint32_t own, label;
 	uint32_t mss, window, window_max;
+	uint32_t turn; /* of the link: segments of another turn's lane are none of this one */
 };
 int mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, uint32_t path,
 			 const struct mmp_doors *d, uint32_t *lane, uint64_t now_ns);
 /* A fragment or word, as mmp_engine_ops.send; false also if lane is MMP_NONE. */
 bool mmp_lanes_send(struct mmp_lanes *m, uint32_t lane, const struct mmp_head *h, const void *data,
 		    uint32_t name, uint64_t now_ns);
+/* The same to a peer with a link (mmp/link.h); lane may be MMP_NONE. */
+bool mmp_lanes_send_linked(struct mmp_lanes *m, uint32_t peer, uint32_t lane,
+			   const struct mmp_head *h, const void *data, uint32_t name,
+			   uint64_t now_ns);
+/* What its link has for that lane.  false: there was no room for all of it. */
+bool mmp_lanes_push(struct mmp_lanes *m, uint32_t peer, uint32_t lane, uint64_t now_ns);
 
 #endif
