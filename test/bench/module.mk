@@ -78,7 +78,7 @@ bench-types: $(LMPI_ALL)
 
 ## bench-npb     NPB kernels over libmpi, MPICH, Open MPI, MMP: one node, and two at 100 Mb/s; build/bench/npb.json (root)
 .PHONY: bench-npb
-bench-npb: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/inside
+bench-npb: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/inside $(B)/bin/obsim $(B)/lib/libmpitrace.so
 	@test/bench/npb.sh $(B)
 
 ## bench-mmp     MMP: the paper's figures 4 and 5, MP_tune, computing kept; build/bench/mmp.json, mmp.svg (root)

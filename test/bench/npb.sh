@@ -10,6 +10,8 @@
 #                              two; 16x125mbit a switch with so many nodes, each with such a line
 #   RANKS ("2")        PEERS ("mpich openmpi")       MTU (1500)      QUEUE (300000 bytes, of a line)
 #   LIMIT_S (180)      of a run; more ranks than CPUs spin for long over TCP
+#   REPLAY=1           runs of libmpi under libmpitrace instead, beside what obsim says of their traces
+#                      on a packet network of the measured latency and rate (npb-replay.py)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
@@ -53,6 +55,30 @@ launcher() {
 	chmod +x "$TB_DIR/jobs/launch-$1"
 }
 
+# replayed WHERE RANKS: traced runs and their replay; launchers say what a line costs, and trace.
+replayed() {
+	local at run p
+	for p in line traced; do
+		peers_run ours "$1" "$2"
+		at="-x LIBMPI_TRACE=$TB_DIR/trace -x LD_PRELOAD=$(realpath "$B/lib/libmpitrace.so")"
+		{
+			echo '#!/bin/sh'
+			printf 'exec'
+			printf ' %q' "$TB_DIR/in" "$first" "${run[@]}"
+			# shellcheck disable=SC2016
+			case $p in
+			line) printf ' %q' "$out/mpiline" ;;
+			traced) printf ' %s %q-"$1"-ours "$2"' "$at" "$out/npb" ;;
+			esac
+			echo
+		} >"$TB_DIR/jobs/launch-$p"
+		chmod +x "$TB_DIR/jobs/launch-$p"
+	done
+	mkdir -p "$TB_DIR/trace"
+	ln -sfn "$TB_DIR/trace" "$TB_DIR/jobs/trace"
+	test/bench/npb-replay.py "$out/npb-replay-$1-$2.json" "$TB_DIR/jobs" "$B/bin/obsim" "$1" "$2" "$KERNELS"
+}
+
 # shape NODE IF RATE: what it sends there goes no faster.
 shape() {
 	ip netns exec "$TB_ID-$1" tc qdisc add dev "$2" root tbf rate "$3" burst 15000 limit "${QUEUE:-300000}"
@@ -80,8 +106,9 @@ build() {
 sent() { ip -n "$TB_ID-$first" -s -j link show eth0 | sed 's/.*"tx":{"bytes":\([0-9]*\).*/\1/'; }
 
 all=ours
-peers_fetch && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
-[ ! -e "$B/lib/libmmp.so" ] || all+=" mmp"
+[ -z "${REPLAY:-}" ] || peers_cc ours -std=gnu17 -O2 -o "$out/mpiline" test/bench/mpiline.c || exit 1
+[ -n "${REPLAY:-}" ] || { peers_fetch && all="ours $PEERS"; } || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
+[ -n "${REPLAY:-}" ] || [ ! -e "$B/lib/libmmp.so" ] || all+=" mmp"
 who=''
 for p in $all; do
 	if compiled "$p" >"$out/npb-build-$p.log" 2>&1; then
@@ -97,6 +124,10 @@ for w in $WHERE; do
 	mkdir -p "$TB_DIR/jobs"
 	for n in $RANKS; do
 		printf '  %s, %d ranks:%s\n' "${w/shm/one node}" "$n" "$who" >&2
+		[ -z "${REPLAY:-}" ] || {
+			replayed "$w" "$n" || rc=1
+			continue
+		}
 		for p in $who; do launcher "$p" "$w" "$n"; done
 		before=$(sent)
 		# shellcheck disable=SC2086
@@ -108,6 +139,7 @@ for w in $WHERE; do
 	done
 	testbed_down
 done
+[ -z "${REPLAY:-}" ] || exit $rc
 # shellcheck disable=SC2086
 test/bench/npb.py report "$out/npb.json" "$out" "$WHERE" "$RANKS" "$KERNELS" $who || rc=1
 exit $rc

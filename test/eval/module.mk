@@ -28,6 +28,11 @@ eval-npb-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.s
 eval-optical: $(B)/bin/obsim
 	@test/eval/optical $(B) build/eval
 
+## eval-messages  CG and MG of 16 processes, traced here, on circuits in model time: a table, bars
+.PHONY: eval-messages
+eval-messages: $(B)/bin/obsim $(B)/examples/npb/cg $(B)/examples/npb/mg $(B)/bin/mpirun $(B)/lib/libmpitrace.so
+	@test/eval/optical-messages $(B)
+
 ## eval-ft-record  run FT class A on 16 processes under libmpitrace, write its calls to test/eval/ft-a-16-real.trace
 .PHONY: eval-ft-record
 eval-ft-record: $(B)/examples/npb/ft $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
