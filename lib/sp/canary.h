@@ -25,6 +25,7 @@
 	X(IMPATIENT, "a new master counts silence of before its election")   \
 	X(EAGER, "frames leave before what they promise is on the disk")     \
 	X(LOST_DEATH, "a unit reports a death once only")                    \
+	X(OWN_CLOCK, "a master finds others dead by its own clock alone")    \
 	X(INFALLIBLE, "a master never takes its own clock for the wrong one")
 
 enum sp_bug {

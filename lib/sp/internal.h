@@ -7,6 +7,7 @@
  *   unit.c      unit master: beats, lease, own processes
  *   fill.c      spares in place of those that were used
  *   master.c    cluster master: silence, what changes next
+ *   witness.c   silence by the clocks of the others
  *   hold.c      frames that wait for the disk
  *   node.c      the daemon as one object */
 #ifndef SP_INTERNAL_H
@@ -133,6 +134,11 @@ struct sp_heard {
 	/* Rate of its clock: where a window began, how many bad ones in a row, and whether it was
 	 * too fast in the last one, else too slow. */
 	uint64_t rate_sent_ns, rate_now_ns;
+	/* Silence by the clocks of others: how far they were at the first beat after its last
+	 * one; what was before this master's time. */
+	uint64_t counted_ns, before_ns;
+	uint64_t others_off; /* from its clock to the one of all others */
+	bool counted, timed;
 	uint32_t rate_bad;
 	bool rate_fast;
 };
@@ -154,6 +160,8 @@ struct sp_master {
 	struct sp_path path[SP_PATHS_MAX];
 	uint32_t npath;
 	uint8_t stop;
+	uint64_t others_ns;	   /* the clock of the others: witness.c */
+	bool watches;		   /* something waits for it to go on */
 	bool full_told, own_clock; /* own_clock: it is off, not those of the others */
 	struct sp_op *op;
 	uint32_t nop, op_max;
@@ -221,6 +229,14 @@ void sp_unit_hint(struct sp_node *n, const struct sp_frame *f);
 void sp_unit_fill(struct sp_node *n);
 /* Voters have agreed on more than this unit has. */
 void sp_unit_follow(struct sp_node *n);
+
+/* witness.c */
+void sp_witness_beat(struct sp_node *n, uint32_t from);
+/* Others agree that it is silent; that a lease of before has run out.  If not, they are watched. */
+bool sp_witness_silence(struct sp_node *n, uint32_t unit);
+bool sp_witness_lease_over(struct sp_node *n, uint32_t unit);
+/* For how long that unit has been silent when this one comes to lead. */
+uint64_t sp_witness_before(const struct sp_node *n, uint32_t unit);
 
 /* master.c */
 void sp_master_lead(struct sp_node *n, uint64_t term);

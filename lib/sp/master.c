@@ -239,6 +239,7 @@ take_heard(struct sp_node *n, uint32_t from, const struct sp_frame *f)
 	if (f->incarnation > h->incarnation)
 		*h = (struct sp_heard){.incarnation = f->incarnation, .condemned = h->condemned};
 	h->listen_ns = n->master.listen_ns;
+	h->before_ns = 0;
 	h->sent_ns = f->sent_ns;
 	h->view = f->view;
 	h->nready = 0;
@@ -257,6 +258,7 @@ sp_master_beat(struct sp_node *n, uint32_t from, const struct sp_frame *f)
 	if (!take_heard(n, from, f))
 		return;
 	check_rate(n, from, h);
+	sp_witness_beat(n, from);
 	bool same = h->incarnation == n->agreed->unit[from].incarnation;
 	for (uint32_t i = 0; i < f->nreports && same; i++) {
 		struct sp_report p = sp_frame_report(f, i);
@@ -315,7 +317,7 @@ plan_unit(struct sp_node *n, uint32_t unit)
 	/* Who never came is waited for. */
 	if (s->incarnation == 0 && h->incarnation == 0)
 		return;
-	if (!s->down && s->incarnation && (silent || h->clock)) {
+	if (!s->down && s->incarnation && (h->clock || (silent && sp_witness_silence(n, unit)))) {
 		enum sp_why why = h->clock ? SP_WHY_CLOCK : SP_WHY_NODE;
 		kill_unit(n, unit, why);
 		h->condemned |= add_op(n, SP_OP_DOWN, why, unit, 0);
@@ -468,7 +470,7 @@ last_of_role(const struct sp_view *v, uint32_t role)
 
 /* Nobody plays the role that the dead slot had: its process is over for certain. */
 static bool
-is_slot_over(const struct sp_node *n, uint32_t slot)
+is_slot_over(struct sp_node *n, uint32_t slot)
 {
 	const struct sp_slot *s = &n->master.plan->slot[slot];
 
@@ -482,6 +484,10 @@ is_slot_over(const struct sp_node *n, uint32_t slot)
 		return n->master.listen_ns - n->master.heard[s->unit].listen_ns >=
 			       4 * n->detect_ns ||
 		       n->master.heard[s->unit].view >= n->agreed->number;
+	if (s->why == SP_WHY_NODE)
+		return sp_witness_lease_over(n, s->unit) ||
+		       (!sp_slot_lives(n->agreed, slot) &&
+			n->master.heard[s->unit].view >= n->agreed->number);
 	return true;
 }
 
@@ -657,19 +663,6 @@ propose_plan(struct sp_node *n)
 
 /* --- leading --------------------------------------------------------------- */
 
-/* The master of before has been silent for this unit, and nobody has granted a lease for as long as
- * it was vacant.  It gets two beats to say that it lives. */
-static uint64_t
-silence_before(const struct sp_node *n, uint32_t unit)
-{
-	uint64_t silent = n->now_ns - n->unit.master_ns;
-
-	if (unit != n->unit.master || unit == n->conf.me)
-		return 0;
-	return base_min_ns(base_min_ns(silent, quorum_vacant_ns(n->quorum)),
-			   n->detect_ns - 2 * n->conf.beat_ns);
-}
-
 void
 sp_master_lead(struct sp_node *n, uint64_t term)
 {
@@ -687,9 +680,12 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	m->stop = lost ? SP_WHY_SEVERITY : SP_WHY_NONE;
 	/* Its time of listening begins now: leases of the one before it may hold until then. */
 	uint64_t known = SP_BUG(IMPATIENT) ? n->detect_ns - n->conf.beat_ns : 0;
-	for (uint32_t u = 0; u < units; u++)
+	m->others_ns = 0;
+	for (uint32_t u = 0; u < units; u++) {
+		uint64_t before = base_max_ns(known, sp_witness_before(n, u));
 		m->heard[u] =
-			(struct sp_heard){.listen_ns = m->listen_ns - known - silence_before(n, u)};
+			(struct sp_heard){.listen_ns = m->listen_ns - before, .before_ns = before};
+	}
 	memset(m->reported, 0, n->conf.limits.slots_max);
 	memset(m->reached, 0, n->conf.limits.slots_max * sizeof *m->reached);
 	m->nask = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cluster of which one node's clock runs at 1.1 to 4.8 times the rate of the others, or at 0.05
+/* A cluster of which one node's clock runs at 1.1 to 12 times the rate of the others, or at 0.05
  * to 0.9, in half of the seeds the master's.  That node is found, and no other; spares play its
  * ranks, and never two play one.
  *
- * 4.8 is 0.8 times the beats that may be missed: a master with a clock that is faster than those
- * hears nobody between two beats for longer than a dead node is silent. */
+ * 12 is twice the beats that may be missed: by its own clock such a master hears nobody between two
+ * beats for longer than a dead node is silent.  The clocks of the others say that they live. */
 #include "sp.h"
 
 #include "base/assert.h"
@@ -15,7 +15,7 @@
 #define COMPLETE_NS (3 * BASE_S_NS)
 #define WINDOWS_NS  (8 * BASE_S_NS) /* three of 2 s, and what is left of the first */
 #define MISSED	    6
-#define FAST_PPM    (MISSED * 800000 - 1000000)
+#define FAST_PPM    (MISSED * 2000000 - 1000000)
 #define SLOW_PPM    950000
 
 struct clocks {

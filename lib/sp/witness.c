@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How long a unit has been silent, by the clocks of the others: a master whose own clock is too
+ * fast would find them all dead between two of their beats. */
+#include "internal.h"
+
+#include "canary.h"
+
+/* Who is silent for so many times the detection is dead, though no other clock goes on: all others
+ * may have died as well. */
+#define ALONE 4u
+
+/* One clock of all others: as far as the farthest has come since its first beat here. */
+void
+sp_witness_beat(struct sp_node *n, uint32_t from)
+{
+	struct sp_master *m = &n->master;
+	struct sp_heard *h = &m->heard[from];
+
+	if (from == n->conf.me)
+		return;
+	if (!h->timed)
+		h->others_off = m->others_ns - h->sent_ns;
+	h->timed = true;
+	uint64_t ahead = h->sent_ns + h->others_off - m->others_ns;
+	if (ahead <= INT64_MAX)
+		m->others_ns += ahead;
+	/* Counted from the first beat of another one that came later: never too much. */
+	for (uint32_t u = 0; u < n->conf.limits.units; u++)
+		if (u != from && !m->heard[u].counted) {
+			m->heard[u].counted = true;
+			m->heard[u].counted_ns = m->others_ns;
+		}
+	h->counted = false;
+	m->dirty |= m->watches;
+	m->watches = false;
+}
+
+static bool
+has_witness(const struct sp_node *n, uint32_t unit)
+{
+	const struct sp_view *v = n->master.plan;
+
+	for (uint32_t u = 0; u < v->l.units; u++)
+		if (u != unit && u != n->conf.me && v->unit[u].incarnation && !v->unit[u].down)
+			return true;
+	return false;
+}
+
+/* With one other unit nobody can tell whose clock is wrong. */
+static bool
+is_silent_elsewhere(struct sp_node *n, uint32_t unit, uint64_t ns)
+{
+	struct sp_master *m = &n->master;
+	const struct sp_heard *h = &m->heard[unit];
+	uint64_t there = h->before_ns + (h->counted ? m->others_ns - h->counted_ns : 0);
+
+	if (there >= ns || !has_witness(n, unit) ||
+	    m->listen_ns - h->listen_ns >= ALONE * n->detect_ns || SP_BUG(OWN_CLOCK))
+		return true;
+	m->watches = true;
+	m->silence_ns = base_min_ns(m->silence_ns, m->listen_ns + n->conf.beat_ns);
+	return false;
+}
+
+/* Who beats each beat never makes this one wait. */
+bool
+sp_witness_silence(struct sp_node *n, uint32_t unit)
+{
+	uint64_t most = n->detect_ns - 2 * n->conf.beat_ns;
+
+	return is_silent_elsewhere(n, unit, base_min_ns(most, 2 * n->conf.beat_ns));
+}
+
+bool
+sp_witness_lease_over(struct sp_node *n, uint32_t unit)
+{
+	return is_silent_elsewhere(n, unit, n->conf.lease_ns + n->detect_ns / 20);
+}
+
+/* The master of before has been silent for this unit, and nobody has granted a lease for as long as
+ * it was vacant.  It gets two beats to say that it lives. */
+uint64_t
+sp_witness_before(const struct sp_node *n, uint32_t unit)
+{
+	uint64_t silent = n->now_ns - n->unit.master_ns;
+
+	if (unit != n->unit.master || unit == n->conf.me)
+		return 0;
+	return base_min_ns(base_min_ns(silent, quorum_vacant_ns(n->quorum)),
+			   n->detect_ns - 2 * n->conf.beat_ns);
+}
