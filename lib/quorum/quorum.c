@@ -354,10 +354,15 @@ quorum_turn(struct quorum *q, uint64_t now_ns)
 	pass_voter_time(q, now_ns);
 	if (q->down || q->now_ns < q->tick_ns)
 		return;
-	q->tick_ns = q->now_ns + tick_every_ns(q);
+	uint64_t every = tick_every_ns(q);
+	q->tick_ns = q->now_ns + every;
 	/* A follower's tick may begin an election, in which it votes for itself. */
 	if (raft_state(&q->raft) != RAFT_LEADER && keeps_promise(q))
 		return;
+	/* Of voters with ticks at the same time some would begin it together, and none be elected.
+	 */
+	if (raft_state(&q->raft) != RAFT_LEADER)
+		q->tick_ns -= base_prng_below(&q->prng, every / 2);
 	q->tick(&q->io);
 	settle_raft(q);
 }
