@@ -500,6 +500,8 @@ mmp_net_turn(struct mmp *m)
 {
 	bool moved = false;
 	m->now_ns = suci_udp_now_ns();
+	if (m->sites)
+		mmp_away_now(m->sites->away, m->now_ns);
 	/* Receives are posted before anything comes that they might get straight. */
 	if (!mmp_engine_idle(m->engine))
 		moved = mmp_engine_turn(m->engine);

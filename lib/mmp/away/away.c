@@ -241,10 +241,13 @@ hear_reached(void *user, uint32_t import)
 {
 	struct mmp_away *a = user;
 	const struct door_client_import *m = &a->client.import[import];
+	/* A turn is not spent on what may be refused.  And of a door at two relays either may be
+	 * the one to carry it: what is said before that is settled may be lost. */
+	if (m->state == DOOR_CLIENT_NAMED &&
+	    (m->at.nrelays > 1 || (a->known && link_to(a, m->whose)->turn)))
+		return;
 	if (!a->known)
 		a->conf.ops->met(a->conf.user, m->label);
-	else if (m->state == DOOR_CLIENT_NAMED && link_to(a, m->whose)->turn)
-		return; /* a turn is not spent on what may be refused */
 	else if (a->rank[m->whose].told != a->door_turn)
 		mmp_away_say(a, m->whose);
 	else
@@ -444,16 +447,13 @@ look_at_rank(struct mmp_away *a, uint32_t rank, uint64_t step_ns)
 	struct mmp_away_rank *r = &a->rank[rank];
 	if (r->waits && r->lane != NONE && mmp_link_is_heard(link_to(a, rank)))
 		r->waits = false;
-	if (!r->waits) {
-		if (is_stuck(a, r))
-			mmp_away_lose(a, rank, "takes nothing");
-		return;
-	}
-	r->waited_ns += step_ns;
 	r->unheard_ns += step_ns;
-	if (r->waited_ns > a->conf.wait_ns)
+	r->waited_ns += r->waits ? step_ns : 0;
+	if (!r->waits && is_stuck(a, r))
+		mmp_away_lose(a, rank, "takes nothing");
+	else if (r->waits && r->waited_ns > a->conf.wait_ns)
 		mmp_away_lose(a, rank, r->why);
-	else if (r->lane != NONE)
+	else if (r->lane != NONE && !mmp_link_is_heard(link_to(a, rank)))
 		try_again(a, rank);
 	else if (r->import == NONE && a->own[MMP_AWAY_OWN].state == DOOR_CLIENT_HAVE)
 		import_rank(a, rank);

@@ -114,6 +114,12 @@ void mmp_away_know(struct mmp_away *a, const struct mmp_card *card);
 /* Nothing is opened any more: we leave, or fail. */
 void mmp_away_stop(struct mmp_away *a);
 
+/* At the beginning of a turn of the owner, before anything is handed in. */
+static inline void
+mmp_away_now(struct mmp_away *a, uint64_t now_ns)
+{
+	a->now_ns = now_ns;
+}
 void mmp_away_turn(struct mmp_away *a, uint64_t now_ns);
 uint64_t mmp_away_expiry_ns(const struct mmp_away *a);
 
