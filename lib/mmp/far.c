@@ -2,6 +2,8 @@
 /* Blocks of a stream as fragments, as mmp/far.h says. */
 #include "mmp/far.h"
 
+#include "canary.h"
+
 #include "base/carve.h"
 
 #include <stdio.h>
@@ -184,7 +186,7 @@ mmp_far_pause(struct mmp_far *f, uint32_t peer)
 {
 	struct mmp_far_peer *p = &f->peer[peer];
 	for (uint32_t i = 0; i < f->size * MMP_PEER_FRAGMENTS; i++)
-		if (f->coming[i] == peer + 1) {
+		if (f->coming[i] == peer + 1 && !MMP_BUG(STALE)) {
 			mmp_engine_take_back(f->engine, i);
 			f->coming[i] = 0;
 		}

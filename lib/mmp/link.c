@@ -2,12 +2,14 @@
 /* Blocks over lanes that break, as mmp/link.h says. */
 #include "mmp/link.h"
 
+#include "canary.h"
+
 static void
 begin_turn(struct mmp_link *l, uint32_t turn)
 {
 	l->turn = turn;
 	l->began = false;
-	l->given = l->acked;
+	l->given = l->acked + (MMP_BUG(FORGOTTEN) && l->put - l->acked > 1);
 }
 
 bool
@@ -117,7 +119,7 @@ mmp_link_first(struct mmp_link *l, uint64_t number)
 bool
 mmp_link_is_here(const struct mmp_link *l)
 {
-	return mmp_link_is_heard(l) && came_before(l, l->next);
+	return mmp_link_is_heard(l) && came_before(l, l->next) && !MMP_BUG(TWICE);
 }
 
 enum mmp_link_is
@@ -126,7 +128,7 @@ mmp_link_begin(struct mmp_link *l, uint64_t *number)
 	if (!mmp_link_is_heard(l) || l->next >= l->have + MMP_LINK_BLOCKS)
 		return MMP_LINK_BAD;
 	*number = l->next++;
-	if (!came_before(l, *number))
+	if (!came_before(l, *number) || MMP_BUG(TWICE))
 		return MMP_LINK_NEW;
 	l->dropped++;
 	return MMP_LINK_HERE;

@@ -105,6 +105,15 @@ static const struct plan {
 	P(LENT, B(COMPLETE)),
 	P(UNTOLD, B(TOLD)),
 #undef P
+#define P(id, breaks_)                                                                           \
+	{                                                                                        \
+		.mmp = MMP_BUG_##id, .name = #id, .run = mmp_sites_run, .scenario = "mmp-sites", \
+		.breaks = breaks_                                                                \
+	}
+	P(TWICE, B(BYTES) | B(ORDER) | B(HONEST)),
+	P(FORGOTTEN, B(BYTES) | B(ORDER) | B(HONEST) | B(COMPLETE)),
+	P(STALE, B(BYTES) | B(HONEST) | B(COMPLETE) | B(ORDER)),
+#undef P
 #define P(id, breaks_)                                                           \
 	{                                                                        \
 		.relayset = RELAYSET_BUG_##id, .name = #id, .run = failover_run, \

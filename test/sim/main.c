@@ -153,6 +153,9 @@ const struct scenario scenarios[] = {
 	 true, spx_chain_run, NULL},
 	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",
 	 false, mmp_run, NULL},
+	{"mmp-sites",
+	 "the same over doors: relays are killed and started again, trunks cut, ranks die", false,
+	 mmp_sites_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
 	 NULL},
 	{"spray-sum", "one lane over 4 relays: 3.8 times one", true, spray_sum, NULL},
@@ -244,7 +247,7 @@ fresh_seeds(const struct scenario *sc)
 {
 	if (sc->run == engines_run || sc->run == colls_run || sc->run == windows_run)
 		return 60;
-	if (sc->run == survive_run)
+	if (sc->run == survive_run || sc->run == mmp_sites_run)
 		return 60;
 	if (sc->run == sp_run)
 		return 150;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The virtual-time simulator: real lib/suci and lib/relay objects.
-$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c test/stream_net.c test/coll_model.c,sp quorum ft spx mpicore doorclient light circ ocs coll gateway relay relayset impi mmplanes mmpcore sucaead suci base,)
+$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c test/stream_net.c test/coll_model.c,sp quorum ft spx mpicore doorclient light circ ocs coll gateway relay relayset impi mmpaway mmplanes mmpcore sucaead suci base,)
 
 ## sim           simulator: all scenarios and SIM_SEEDS swarm seeds, or SEED=0x.. SCENARIO=..
 SIM_SEEDS ?= 300

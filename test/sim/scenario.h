@@ -137,6 +137,8 @@ void doors_two_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
+/* mmp_sites.c */
+void mmp_sites_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */
 void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 /* kills.c */
