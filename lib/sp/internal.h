@@ -134,11 +134,7 @@ struct sp_heard {
 	/* Rate of its clock: where a window began, how many bad ones in a row, and whether it was
 	 * too fast in the last one, else too slow. */
 	uint64_t rate_sent_ns, rate_now_ns;
-	/* Silence by the clocks of others: how far they were at the first beat after its last
-	 * one; what was before this master's time. */
-	uint64_t counted_ns, before_ns;
-	uint64_t others_off; /* from its clock to the one of all others */
-	bool counted, timed;
+	uint64_t before_ns; /* its silence before this master's time */
 	uint32_t rate_bad;
 	bool rate_fast;
 };
@@ -160,8 +156,8 @@ struct sp_master {
 	struct sp_path path[SP_PATHS_MAX];
 	uint32_t npath;
 	uint8_t stop;
-	uint64_t others_ns;	   /* the clock of the others: witness.c */
-	bool watches;		   /* something waits for it to go on */
+	uint64_t *mark;		   /* [units][units] clocks of others: witness.c */
+	bool watches;		   /* something waits for one of them to go on */
 	bool full_told, own_clock; /* own_clock: it is off, not those of the others */
 	struct sp_op *op;
 	uint32_t nop, op_max;
@@ -231,7 +227,7 @@ void sp_unit_fill(struct sp_node *n);
 void sp_unit_follow(struct sp_node *n);
 
 /* witness.c */
-void sp_witness_beat(struct sp_node *n, uint32_t from);
+void sp_witness_beat(struct sp_node *n, uint32_t from, bool fresh);
 /* Others agree that it is silent; that a lease of before has run out.  If not, they are watched. */
 bool sp_witness_silence(struct sp_node *n, uint32_t unit);
 bool sp_witness_lease_over(struct sp_node *n, uint32_t unit);

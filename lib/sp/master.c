@@ -255,10 +255,11 @@ sp_master_beat(struct sp_node *n, uint32_t from, const struct sp_frame *f)
 	struct sp_heard *h = &m->heard[from];
 
 	pass_listening(n);
+	bool fresh = f->incarnation > h->incarnation;
 	if (!take_heard(n, from, f))
 		return;
 	check_rate(n, from, h);
-	sp_witness_beat(n, from);
+	sp_witness_beat(n, from, fresh);
 	bool same = h->incarnation == n->agreed->unit[from].incarnation;
 	for (uint32_t i = 0; i < f->nreports && same; i++) {
 		struct sp_report p = sp_frame_report(f, i);
@@ -680,7 +681,7 @@ sp_master_lead(struct sp_node *n, uint64_t term)
 	m->stop = lost ? SP_WHY_SEVERITY : SP_WHY_NONE;
 	/* Its time of listening begins now: leases of the one before it may hold until then. */
 	uint64_t known = SP_BUG(IMPATIENT) ? n->detect_ns - n->conf.beat_ns : 0;
-	m->others_ns = 0;
+	memset(m->mark, 0, (size_t)units * units * sizeof *m->mark);
 	for (uint32_t u = 0; u < units; u++) {
 		uint64_t before = base_max_ns(known, sp_witness_before(n, u));
 		m->heard[u] =

@@ -224,6 +224,8 @@ lay_out_node(const struct sp_node_conf *c, void *mem, struct sp_node *n)
 	n->unit.reached = base_arena_take(&a, l->slots_max, sizeof *n->unit.reached);
 	n->kept = base_arena_take(&a, v * SP_CHANGES_KEPT, sizeof *n->kept);
 	n->master.heard = base_arena_take(&a, v * l->units, sizeof *n->master.heard);
+	n->master.mark =
+		base_arena_take(&a, (size_t)v * l->units * l->units, sizeof *n->master.mark);
 	n->master.reported = base_arena_take(&a, v * l->slots_max, sizeof *n->master.reported);
 	n->master.waits = base_arena_take(&a, v * l->roles, sizeof *n->master.waits);
 	n->master.reached = base_arena_take(&a, v * l->slots_max, sizeof *n->master.reached);

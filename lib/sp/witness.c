@@ -9,30 +9,41 @@
  * may have died as well. */
 #define ALONE 4u
 
-/* One clock of all others: as far as the farthest has come since its first beat here. */
+/* What the clock of `other` showed at its first beat after the last one of `unit`; 0: none came. */
+static uint64_t *
+clock_mark(const struct sp_node *n, uint32_t unit, uint32_t other)
+{
+	return &n->master.mark[(size_t)unit * n->conf.limits.units + other];
+}
+
+/* fresh: it is another life of that unit, with a clock that began anew. */
 void
-sp_witness_beat(struct sp_node *n, uint32_t from)
+sp_witness_beat(struct sp_node *n, uint32_t from, bool fresh)
 {
 	struct sp_master *m = &n->master;
-	struct sp_heard *h = &m->heard[from];
 
 	if (from == n->conf.me)
 		return;
-	if (!h->timed)
-		h->others_off = m->others_ns - h->sent_ns;
-	h->timed = true;
-	uint64_t ahead = h->sent_ns + h->others_off - m->others_ns;
-	if (ahead <= INT64_MAX)
-		m->others_ns += ahead;
-	/* Counted from the first beat of another one that came later: never too much. */
-	for (uint32_t u = 0; u < n->conf.limits.units; u++)
-		if (u != from && !m->heard[u].counted) {
-			m->heard[u].counted = true;
-			m->heard[u].counted_ns = m->others_ns;
-		}
-	h->counted = false;
+	for (uint32_t u = 0; u < n->conf.limits.units; u++) {
+		if (u != from && (fresh || !*clock_mark(n, u, from)))
+			*clock_mark(n, u, from) = m->heard[from].sent_ns;
+		*clock_mark(n, from, u) = 0;
+	}
 	m->dirty |= m->watches;
 	m->watches = false;
+}
+
+/* Since the last beat of that unit, by the clock of who has gone farthest: never too much. */
+static uint64_t
+silence_elsewhere(const struct sp_node *n, uint32_t unit)
+{
+	uint64_t most = 0;
+
+	for (uint32_t u = 0; u < n->conf.limits.units; u++)
+		if (*clock_mark(n, unit, u))
+			most = base_max_ns(most,
+					   n->master.heard[u].sent_ns - *clock_mark(n, unit, u));
+	return most + n->master.heard[unit].before_ns;
 }
 
 static bool
@@ -52,9 +63,8 @@ is_silent_elsewhere(struct sp_node *n, uint32_t unit, uint64_t ns)
 {
 	struct sp_master *m = &n->master;
 	const struct sp_heard *h = &m->heard[unit];
-	uint64_t there = h->before_ns + (h->counted ? m->others_ns - h->counted_ns : 0);
 
-	if (there >= ns || !has_witness(n, unit) ||
+	if (silence_elsewhere(n, unit) >= ns || !has_witness(n, unit) ||
 	    m->listen_ns - h->listen_ns >= ALONE * n->detect_ns || SP_BUG(OWN_CLOCK))
 		return true;
 	m->watches = true;

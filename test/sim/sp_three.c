@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WORLDS	 100u
-#define BEGIN_NS (2 * BASE_S_NS)
-#define KNOWN_NS (2 * BASE_S_NS)
-#define BAR_MS	 150u
+#define WORLDS	  100u
+#define BEGIN_NS  (2 * BASE_S_NS)
+#define KNOWN_NS  (2 * BASE_S_NS)
+#define NODE_MS	  110u /* of which 100 are silence */
+#define MASTER_MS 150u /* an election as well */
 
 struct three {
 	struct spw *w;
@@ -50,6 +51,12 @@ lose_node(uint64_t seed, bool master, struct outcome *o)
 
 	for (uint32_t u = 0; u < t.w->n; u++)
 		spw_start(t.w->daemon[u]);
+	/* On a busy machine daemons stand still for a moment, as their first beats come. */
+	for (uint32_t i = 0; i < 20; i++) {
+		uint64_t who = base_prng_below(&p, 3);
+		spw_pause(t.w->daemon[who], base_prng_below(&p, 70 * BASE_MS_NS));
+		sim_run(s, s->now_ns + 10 * BASE_MS_NS, NULL, NULL);
+	}
 	sim_run(s, s->now_ns + BEGIN_NS + base_prng_below(&p, 100 * BASE_MS_NS), NULL, NULL);
 	uint32_t m = spw_find_master(t.w, SP_NONE);
 	INVARIANT(s, COMPLETE, m != SP_NONE, "nobody reigns");
@@ -96,9 +103,10 @@ sp_three_run(uint64_t seed, bool verbose, struct outcome *o)
 		 (unsigned long long)(took[1][WORLDS / 2] / BASE_MS_NS),
 		 (unsigned long long)(worst / BASE_MS_NS),
 		 (unsigned long long)(took[1][WORLDS - 1] / BASE_MS_NS));
-	if (worst > BAR_MS * BASE_MS_NS) {
-		o->ok = false;
-		snprintf(o->why, sizeof o->why, "the master's node dies: p99 is beyond %u ms",
-			 BAR_MS);
-	}
+	o->ok = worst <= MASTER_MS * BASE_MS_NS &&
+		took[0][WORLDS * 99 / 100 - 1] <= NODE_MS * BASE_MS_NS;
+	if (!o->ok)
+		snprintf(o->why, sizeof o->why,
+			 "p99 is beyond %u ms for a node, or %u ms for the master's", NODE_MS,
+			 MASTER_MS);
 }
