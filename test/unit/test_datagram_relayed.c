@@ -630,7 +630,9 @@ relays_are_read(void **state)
 					  "127.0.0.1:7812,",
 					  "127.0.0.1:7812,127.0.0.1:7812",
 					  "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
-					  "[::1]:7812"};
+					  "::1:7812",
+					  "[::1]",
+					  "[::1]:7812,127.0.0.1:7812"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct datagram_conf c;
 		datagram_conf_init(&c);
