@@ -112,7 +112,10 @@ relay_primary_answered(struct relay_cluster *c, struct cluster_job *j, uint32_t 
 		return;
 	}
 	size_t n = relay_cluster_relay_text(c, i, why);
-	snprintf(why + n, sizeof why - n, " refuses the job: %.110s", refusal);
+	snprintf(why + n, sizeof why - n, " refuses the job: %.80s%s", refusal,
+		 relay_job_has_six(j->table)
+			 ? " (older ones know no processes with IPv6 alone; fix: update it)"
+			 : "");
 	installed(c, j, why);
 }
 

@@ -255,12 +255,14 @@ put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 		uint32_t rank = job->first_local + i;
 		struct proc *p = job_proc(c, j, rank);
 		struct impi_hostid id;
-		if (impi_hostid_decode(job->local[i].id, &id) != IMPI_HOSTID_SUCI) {
+		if (relay_local_decode(&job->local[i], &id) != IMPI_HOSTID_SUCI) {
 			p->flags |= PROC_FOREIGN;
 			continue;
 		}
 		p->token = impi_token_of(id.token, job->local[i].pid);
-		p->addr = relay_addr_v4(id.ipv4, id.port, RELAY_LEG_PRIVATE);
+		p->addr = id.ipv4 ? relay_addr_v4(id.ipv4, id.port, RELAY_LEG_PRIVATE)
+				  : suci_addr_of(job->local[i].at, id.port);
+		p->addr.leg = RELAY_LEG_PRIVATE;
 		p->label_base = (uint32_t)job->local[i].pid - rank;
 	}
 }

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t
 ipv4_of(const struct suci_addr *a)
@@ -56,6 +57,7 @@ list_fill(const struct relay_core *c, const struct job *j, bool to_proc, struct 
 		l->relay[i].port = a->port;
 		l->relay[i].weight = f->weight;
 		l->relay[i].flags = j->lost >> i & 1 ? RELAY_LIST_LOST : 0;
+		memcpy(l->place[i], f->private6, sizeof l->place[i]);
 	}
 	for (uint32_t k = 0; to_proc && k < j->nclients && k < RELAY_LIST_POLICIES; k++) {
 		if (!j->group[k].n)
@@ -95,6 +97,7 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 		l->label_base = p->label_base;
 		l->token = (uint32_t)p->token;
 		l->own = j->host[p->host].fellow;
+		l->places = p->addr.family == 6;
 		if (!send_note(c, p->path, buf, relay_list_encode(l, buf)))
 			return false;
 		p->flags &= (uint16_t)~PROC_TELL_RELAYS;

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "suci/addr.h"
 
 #define HEAD_LEN    52u
 #define HOST_LEN    32u
@@ -10,6 +11,7 @@
 #define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
 #define FOREIGN_LEN 34u
 #define GATE_LEN    27u
+#define SIX_LEN	    16u
 
 /* The table and what it may hold. */
 struct table {
@@ -64,6 +66,34 @@ is_foreign(const uint8_t id[IMPI_HOSTID_BYTES])
 	return impi_hostid_decode(id, &h) != IMPI_HOSTID_SUCI;
 }
 
+enum impi_hostid_result
+relay_local_decode(const struct relay_local *local, struct impi_hostid *out)
+{
+	return impi_hostid_decode_at(local->id, local->at, out);
+}
+
+static bool
+is_foreign_local(const struct relay_local *local)
+{
+	struct impi_hostid h;
+	return relay_local_decode(local, &h) != IMPI_HOSTID_SUCI;
+}
+
+static uint32_t
+count_sixes(const struct relay_job *j)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < j->nlocal; i++)
+		n += impi_hostid_is_at_host(j->local[i].id);
+	return n;
+}
+
+bool
+relay_job_has_six(const struct relay_job *job)
+{
+	return count_sixes(job) > 0;
+}
+
 /* ---- consistency --------------------------------------------------------------- */
 
 static const char *
@@ -112,7 +142,7 @@ static bool
 is_foreign_rank(const struct relay_job *j, uint32_t rank)
 {
 	if (rank - j->first_local < j->nlocal)
-		return is_foreign(j->local[rank - j->first_local].id);
+		return is_foreign_local(&j->local[rank - j->first_local]);
 	return is_foreign(j->host[relay_job_host_of(j, rank)].id);
 }
 
@@ -125,7 +155,7 @@ count_foreign(const struct relay_job *j)
 			     ? j->host[h].nprocs
 			     : 0;
 	for (uint32_t i = 0; i < j->nlocal; i++)
-		n += is_foreign(j->local[i].id);
+		n += is_foreign_local(&j->local[i]);
 	return n;
 }
 
@@ -202,9 +232,16 @@ fault_in(const struct relay_job *j)
 	const char *fault = fault_in_hosts(j);
 	if (fault)
 		return fault;
-	for (uint32_t i = 0; i < j->nlocal; i++)
-		if (j->local[i].relay >= RELAY_RELAYS_MAX)
+	for (uint32_t i = 0; i < j->nlocal; i++) {
+		const struct relay_local *l = &j->local[i];
+		if (l->relay >= RELAY_RELAYS_MAX)
 			return "relay index out of range";
+		if (!impi_hostid_is_at_host(l->id))
+			continue;
+		const struct suci_addr at = suci_addr_of(l->at, 0);
+		if (at.family != 6 || suci_addr_fault(&at))
+			return "a local process has an IPv6 address that nobody can have";
+	}
 	fault = fault_in_foreign(j);
 	return fault ? fault : fault_in_gates(j);
 }
@@ -247,7 +284,7 @@ relay_job_has_foreign(const struct relay_job *job, uint32_t *rank)
 		}
 	}
 	for (uint32_t i = 0; i < job->nlocal; i++) {
-		if (is_foreign(job->local[i].id)) {
+		if (is_foreign_local(&job->local[i])) {
 			*rank = job->first_local + i;
 			return true;
 		}
@@ -305,7 +342,16 @@ relay_job_encoded_len(const struct relay_job *j)
 {
 	return HEAD_LEN + (size_t)j->nhosts * HOST_LEN + (size_t)j->nlocal * LOCAL_LEN +
 	       (size_t)j->nworld * IDS_LEN + (size_t)j->nforeign * FOREIGN_LEN +
-	       (size_t)j->ngates * GATE_LEN;
+	       (size_t)j->ngates * GATE_LEN + (size_t)count_sixes(j) * SIX_LEN;
+}
+
+/* Where local processes of version 2 are, and nothing where there is none. */
+static void
+encode_sixes(const struct relay_job *j, struct base_writer *w)
+{
+	for (uint32_t i = 0; i < j->nlocal; i++)
+		if (impi_hostid_is_at_host(j->local[i].id))
+			base_write_bytes(w, j->local[i].at, SIX_LEN);
 }
 
 static void
@@ -367,6 +413,7 @@ relay_job_encode(const struct relay_job *j, void *out, size_t room)
 		base_write_bytes(&w, j->private_id[r], RELAY_PROC_ID_LEN);
 	}
 	encode_foreign(j, &w);
+	encode_sixes(j, &w);
 	return base_writer_ok(&w) ? base_writer_len(&w) : 0;
 }
 
@@ -427,6 +474,16 @@ decode_foreign(struct relay_job *j, struct base_reader *r)
 }
 
 static void
+decode_sixes(struct relay_job *j, struct base_reader *r)
+{
+	for (uint32_t i = 0; i < j->nlocal; i++) {
+		memset(j->local[i].at, 0, SIX_LEN);
+		if (impi_hostid_is_at_host(j->local[i].id))
+			read_into(r, j->local[i].at, SIX_LEN);
+	}
+}
+
+static void
 decode_head(struct relay_job *job, struct base_reader *r)
 {
 	job->id = base_read_be32(r);
@@ -475,6 +532,7 @@ relay_job_decode(struct relay_job *job, const void *in, size_t len, const char *
 		read_into(&r, job->private_id[n], RELAY_PROC_ID_LEN);
 	}
 	decode_foreign(job, &r);
+	decode_sixes(job, &r);
 	if (!base_reader_ok(&r))
 		goto bad;
 	if (base_reader_left(&r) != 0) {

@@ -82,6 +82,9 @@ uint32_t relay_map_index(const struct relay_startup *s, uint32_t m);
  * what other clusters see. */
 struct relay_gate relay_map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
 
+/* Can processes with IPv6 alone find it? */
+bool relay_map_has_six(const struct relay_member *m);
+
 /* startup_table.c: fill s->job from what both sides said.  False: s->why says what
  * is wrong. */
 bool relay_map_table(struct relay_startup *s);

@@ -5,6 +5,9 @@
 
 #include "base/bytes.h"
 #include "impi/hostid.h"
+#include "impi/wire.h"
+
+#include <string.h>
 
 /* ---- what is known ---------------------------------------------------------- */
 
@@ -88,8 +91,10 @@ min_of(const uint8_t *data, uint32_t n)
 static struct impi_hostid
 stand_in_for(const uint8_t id[IMPI_HOSTID_BYTES])
 {
+	static const uint8_t somewhere[16] = {0xfd}; /* what makes no sense is found elsewhere */
 	struct impi_hostid h;
-	if (impi_hostid_decode(id, &h) != IMPI_HOSTID_SUCI || h.kind == IMPI_HOSTID_RELAY_FOREIGN)
+	if (impi_hostid_decode_at(id, somewhere, &h) != IMPI_HOSTID_SUCI ||
+	    h.kind == IMPI_HOSTID_RELAY_FOREIGN)
 		return (struct impi_hostid){.kind = IMPI_HOSTID_RELAY_FOREIGN};
 	return (struct impi_hostid){.kind = IMPI_HOSTID_RELAY, .major = h.major, .minor = h.minor};
 }
@@ -155,6 +160,28 @@ relay_map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 	};
 }
 
+bool
+relay_map_has_six(const struct relay_member *m)
+{
+	static const uint8_t nowhere[16];
+	return memcmp(m->six_private, nowhere, sizeof nowhere) != 0;
+}
+
+/* Is the own client at IPv6 addresses? */
+static bool
+is_six_inside(const struct relay_startup *s)
+{
+	const uint8_t *host;
+	const char *what;
+	uint32_t n, ipv4;
+	if (relay_map_own(s, IMPI_H_IPV6, &host, &n, &what) != MAP_OK)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (impi_addr_classify(host + 16 * (size_t)i, &ipv4) == IMPI_ADDR_V6)
+			return true;
+	return false;
+}
+
 /* A relay's value of a host label other than H_NPROCS where it stands for client;
  * mark is that of the client. */
 static void
@@ -166,6 +193,9 @@ write_member(struct base_writer *w, const struct relay_startup *s, uint32_t labe
 	switch (label) {
 	case IMPI_H_IPV6:
 		impi_addr_from_ipv4(addr, g.ipv4);
+		if (g.side == RELAY_GATE_PRIVATE && relay_map_has_six(&s->conf.member[m]) &&
+		    is_six_inside(s))
+			memcpy(addr, s->conf.member[m].six_private, sizeof addr);
 		base_write_bytes(w, addr, sizeof addr);
 		break;
 	case IMPI_H_PORT:

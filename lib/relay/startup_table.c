@@ -63,6 +63,7 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 		memcpy(j->private_id[r], ids + 16 * (size_t)i, 16);
 		memcpy(j->private_id[r] + 16, pids + 8 * (size_t)i, 8);
 		struct relay_local *l = &j->local[i];
+		*l = (struct relay_local){0};
 		memcpy(l->id, ids + 16 * (size_t)i, sizeof l->id);
 		l->pid = be64_load(pids + 8 * (size_t)i);
 		l->relay = relay_map_index(s, relay_deal_owner(n, s->conf.nmembers, i));
@@ -72,18 +73,21 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 
 /* ---- foreign hosts --------------------------------------------------------------- */
 
-static bool
-is_foreign(const uint8_t id[IMPI_HOSTID_BYTES])
+/* The id a process announced, whosoever it is.  Only those of the own client may be of version 2.
+ */
+static enum impi_hostid_result
+decode_id_of(const struct relay_job *j, uint32_t rank, struct impi_hostid *id)
 {
-	struct impi_hostid h;
-	return impi_hostid_decode(id, &h) != IMPI_HOSTID_SUCI;
+	if (rank - j->first_local < j->nlocal)
+		return relay_local_decode(&j->local[rank - j->first_local], id);
+	return impi_hostid_decode(j->global_id[rank], id);
 }
 
-/* The id a process announced, whosoever it is. */
-static const uint8_t *
-id_of(const struct relay_job *j, uint32_t rank)
+static bool
+is_foreign(const struct relay_job *j, uint32_t rank)
 {
-	return rank - j->first_local < j->nlocal ? j->private_id[rank] : j->global_id[rank];
+	struct impi_hostid h;
+	return decode_id_of(j, rank, &h) != IMPI_HOSTID_SUCI;
 }
 
 /* The hosts of one client, as the mapping has them in which they meet gates. */
@@ -142,21 +146,62 @@ name_host(const struct relay_startup *s, uint32_t client, uint32_t rank,
 	(void)suci_addr_ip_text(&at, text);
 }
 
-/* A relay calls processes by IPv4 addresses. */
+/* Those of the own client that say they are where their host is announced. */
+static void
+place_locals(struct relay_startup *s)
+{
+	struct relay_job *j = s->job;
+	struct hosts x;
+	uint32_t i = 0;
+
+	for (uint32_t h = 0; hosts_of(s, j->my_client, &x) && h < x.n; h++) {
+		struct impi_host o = host_at(s, &x, h);
+		for (uint32_t n = 0; n < o.nprocs && i < j->nlocal; n++, i++)
+			if (impi_hostid_is_at_host(j->local[i].id))
+				memcpy(j->local[i].at, o.addr, sizeof j->local[i].at);
+	}
+}
+
+/* A relay calls processes of other clusters by IPv4 addresses. */
 static void
 refuse_ipv6_alone(struct relay_startup *s, uint32_t client, uint32_t rank)
 {
-	const struct relay_member *m = &s->conf.member[0];
-	bool own = client == s->job->my_client;
-	uint32_t ip = own ? m->ipv4_private : m->ipv4_global;
+	uint32_t ip = s->conf.member[0].ipv4_global;
 	char host[SUCI_ADDR_TEXT_MAX];
 
 	name_host(s, client, rank, host);
 	relay_text_set(s->why,
 		       "process %u (client %u) is at %s and has IPv6 alone, relay %u.%u.%u.%u "
-		       "calls it by IPv4; fix: %san IPv4 address (LIBMPI_NET)",
-		       rank, client, host, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
-		       own ? "" : "a relay for it, or ");
+		       "calls it by IPv4; fix: a relay for it, or an IPv4 address (LIBMPI_NET)",
+		       rank, client, host, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+}
+
+/* Of the own client, and at host: the relays need addresses of its kind. */
+static bool
+meets_relays(struct relay_startup *s, uint32_t rank, const uint8_t host[16])
+{
+	const struct suci_addr at = suci_addr_of(host, 0);
+	const char *fault = at.family != 6 ? "is none of IPv6" : suci_addr_fault(&at);
+	char text[SUCI_ADDR_TEXT_MAX];
+
+	suci_addr_ip_text(&at, text);
+	for (uint32_t m = 0; m < s->conf.nmembers && !fault; m++) {
+		uint32_t ip = s->conf.member[m].ipv4_private;
+		if (relay_map_has_six(&s->conf.member[m]))
+			continue;
+		relay_text_set(s->why,
+			       "process %u is at %s and has IPv6 alone, relay %u.%u.%u.%u has none "
+			       "inside; fix: ports.private.ipv6 and private6 of the relays, or an "
+			       "IPv4 address (LIBMPI_NET)",
+			       rank, text, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+		return false;
+	}
+	if (fault)
+		relay_text_set(s->why,
+			       "process %u says that it is where its host is, and the address of "
+			       "that, %s, %s",
+			       rank, text, fault);
+	return !fault;
 }
 
 /* An id that is ours by its first bytes and nonsense in the others would pass for
@@ -167,10 +212,14 @@ ids_make_sense(struct relay_startup *s)
 	const struct relay_job *j = s->job;
 	struct impi_hostid h;
 	for (uint32_t r = 0; r < j->nworld; r++) {
-		if (impi_hostid_decode(id_of(j, r), &h) != IMPI_HOSTID_BAD)
+		const struct relay_local *l =
+			r - j->first_local < j->nlocal ? &j->local[r - j->first_local] : NULL;
+		if (l && impi_hostid_is_at_host(l->id) && !meets_relays(s, r, l->at))
+			return false;
+		if (decode_id_of(j, r, &h) != IMPI_HOSTID_BAD)
 			continue;
 		uint32_t client = impi_tables_client_of_rank(relay_map_tables(s), r);
-		if (impi_hostid_is_at_host(id_of(j, r)))
+		if (!l && impi_hostid_is_at_host(j->global_id[r]))
 			refuse_ipv6_alone(s, client, r);
 		else
 			relay_text_set(s->why,
@@ -188,7 +237,7 @@ foreign_range(const struct relay_job *j, uint32_t first, uint32_t n)
 {
 	uint32_t foreign = 0;
 	for (uint32_t r = first; r < first + n; r++)
-		foreign += is_foreign(id_of(j, r));
+		foreign += is_foreign(j, r);
 	return foreign == 0 ? 0 : foreign == n ? 1 : -1;
 }
 
@@ -381,6 +430,7 @@ relay_map_table(struct relay_startup *s)
 		relay_text_set(s->why, "no job table: %s", what);
 		return false;
 	}
+	place_locals(s);
 	if (!ids_make_sense(s))
 		return false;
 	if (!s->conf.gateway && relay_job_has_foreign(j, &rank)) {

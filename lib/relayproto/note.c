@@ -138,6 +138,10 @@ relay_list_encode(const struct relay_list *l, uint8_t out[RELAY_LIST_MAX])
 		base_write_u8(&w, l->policy[i].client);
 		base_write_u8(&w, l->policy[i].policy);
 	}
+	if (l->places)
+		base_write_u8(&w, RELAY_LIST_PLACES);
+	for (uint32_t i = 0; l->places && i < l->n; i++)
+		base_write_bytes(&w, l->place[i], sizeof l->place[i]);
 	return base_writer_len(&w);
 }
 
@@ -176,6 +180,13 @@ relay_list_decode(const void *in, size_t len, struct relay_list *out)
 		l.policy[l.npolicies].client = client;
 		l.policy[l.npolicies++].policy =
 			policy > RELAY_POLICY_STRIPE ? RELAY_POLICY_DEST : policy;
+	}
+	l.places =
+		base_reader_ok(&r) && base_reader_left(&r) && base_read_u8(&r) == RELAY_LIST_PLACES;
+	for (uint32_t i = 0; l.places && i < l.n; i++) {
+		const uint8_t *place = base_read_bytes(&r, sizeof l.place[i]);
+		if (place)
+			memcpy(l.place[i], place, sizeof l.place[i]);
 	}
 	if (!base_reader_ok(&r))
 		return RELAYPROTO_ERR_MALFORMED;

@@ -70,7 +70,8 @@ relayset_find(const struct relayset *rs, const struct suci_addr *addr)
 {
 	for (uint32_t i = 0; i < rs->nrelays; i++) {
 		const struct suci_addr *a = &rs->relay[i].conf.addr;
-		if (a->port == addr->port && !memcmp(a->ip + 12, addr->ip + 12, 4))
+		if (a->port == addr->port && a->family == addr->family &&
+		    !memcmp(a->ip, addr->ip, sizeof a->ip))
 			return i;
 	}
 	return RELAYSET_NONE;
@@ -88,8 +89,6 @@ relayset_on_path(const struct relayset *rs, uint32_t path)
 static uint32_t
 put_relay(struct relayset *rs, const struct relayset_relay *relay)
 {
-	const uint8_t *ip = relay->addr.ip + 12;
-
 	if (rs->nrelays == rs->conf.limits.relays_max)
 		return RELAYSET_NONE;
 	struct relay *r = &rs->relay[rs->nrelays];
@@ -98,8 +97,7 @@ put_relay(struct relayset *rs, const struct relayset_relay *relay)
 			    .weight = 1,
 			    .ways = UINT32_MAX,
 			    .pause_ns = PAUSE_MIN_NS};
-	snprintf(r->name, sizeof r->name, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3],
-		 relay->addr.port);
+	suci_addr_text(&relay->addr, r->name);
 	snprintf(r->why, sizeof r->why, "has not answered yet");
 	return rs->nrelays++;
 }
@@ -117,15 +115,16 @@ relayset_add(struct relayset *rs, const struct relayset_relay *relay)
 /* One that nobody named at start-up: labels and token are the same at all relays of a cluster in
  * one job.  How many relays have paths is bounded by what a group holds. */
 static uint32_t
-add_another(struct relayset *rs, const uint8_t ip[4], uint16_t port)
+add_another(struct relayset *rs, const struct suci_addr *addr, uint32_t ipv4)
 {
 	uint32_t most = rs->nrelays > SUCI_GROUP_PATHS ? rs->nrelays : SUCI_GROUP_PATHS;
 
 	if (rs->nrelays == 0 || rs->nrelays >= most)
 		return RELAYSET_NONE;
 	struct relayset_relay relay = rs->relay[0].conf;
-	memcpy(relay.addr.ip + 12, ip, 4);
-	relay.addr.port = port;
+	relay.addr = *addr;
+	relay.addr.leg = rs->relay[0].conf.addr.leg;
+	relay.ipv4 = ipv4;
 	return put_relay(rs, &relay);
 }
 
@@ -235,6 +234,12 @@ relayset_tell(struct relayset *rs, uint32_t i, const void *note, size_t len, uin
 	return taken;
 }
 
+static uint32_t
+called_by(const struct relayset_relay *r)
+{
+	return r->addr.family == 4 ? be32_load(r->addr.ip + 12) : r->ipv4;
+}
+
 /* The others should know whom I do not reach: they may reach it and send through it. */
 static void
 tell_lost(struct relayset *rs, uint32_t gone, bool lost, uint64_t now_ns)
@@ -242,13 +247,13 @@ tell_lost(struct relayset *rs, uint32_t gone, bool lost, uint64_t now_ns)
 	const struct relayset_relay *conf = &rs->relay[gone].conf;
 	struct relay_note n = {.type = RELAY_NOTE_LOST,
 			       .label_base = conf->base,
-			       .ipv4 = be32_load(conf->addr.ip + 12),
+			       .ipv4 = called_by(conf),
 			       .port = conf->addr.port,
 			       .lost = lost};
 	uint8_t bytes[RELAY_NOTE_MAX];
 	size_t len = relay_note_encode(&n, bytes);
 
-	for (uint32_t i = 0; i < rs->nrelays; i++)
+	for (uint32_t i = 0; i < rs->nrelays && n.ipv4; i++)
 		if (i != gone)
 			(void)relayset_tell(rs, i, bytes, len, now_ns);
 }
@@ -259,12 +264,17 @@ learn_relay(struct relayset *rs, const struct relay_list *l, uint32_t k)
 	struct suci_addr addr = {.port = l->relay[k].port, .family = 4};
 
 	be32_store(addr.ip + 12, l->relay[k].ipv4);
+	if (l->places)
+		addr = suci_addr_of(l->place[k], addr.port);
+	if (l->places && (addr.family != 6 || suci_addr_fault(&addr))) /* nowhere for us */
+		return;
 	uint32_t i = relayset_find(rs, &addr);
 	if (i == RELAYSET_NONE)
-		i = add_another(rs, addr.ip + 12, addr.port);
+		i = add_another(rs, &addr, l->relay[k].ipv4);
 	if (i == RELAYSET_NONE)
 		return;
 	struct relay *r = &rs->relay[i];
+	r->conf.ipv4 = l->relay[k].ipv4;
 	if (k == l->own)
 		rs->own = i;
 	/* Each speaks for itself. */
@@ -320,7 +330,7 @@ relayset_path_up(struct relayset *rs, uint32_t path, const struct suci_addr *add
 	if (i == RELAYSET_NONE) /* it was first */
 		i = relayset_find(rs, addr);
 	if (i == RELAYSET_NONE)
-		i = add_another(rs, addr->ip + 12, addr->port);
+		i = add_another(rs, addr, 0);
 	if (i == RELAYSET_NONE)
 		return false;
 	struct relay *r = &rs->relay[i];

@@ -56,6 +56,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct relay_member member[2] = {
 		{.ipv4_global = 1,
 		 .ipv4_private = 2,
+		 .six_private = {0xfd, [15] = 2},
 		 .gate_global = 15,
 		 .gate_private = {2, 16, 17},
 		 .ngate_private = 3,
@@ -66,6 +67,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		 .port_private = {7, 8}},
 		{.ipv4_global = 9,
 		 .ipv4_private = 10,
+		 .six_private = {0xfd, [15] = 10},
 		 .gateway_port_global = 11,
 		 .gateway_port_private = 12,
 		 .gate_private = {18, 19},

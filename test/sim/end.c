@@ -17,9 +17,9 @@
 #define TX_BURST_MAX 200000 /* datagrams at one instant; more means it never stops */
 
 static struct suci_addr
-addr_of(uint32_t ipv4)
+addr_of(const struct end *e, uint32_t ipv4)
 {
-	return relay_addr_v4(ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+	return world_inside(e->w, e->client, ipv4);
 }
 
 static uint64_t
@@ -98,7 +98,7 @@ tell_relays(struct sim *s, void *who, uint64_t arg)
 	size_t len = relay_note_encode(&n, buf);
 	for (uint32_t i = 0; i < w->conf.cluster[e->client].relays; i++) {
 		const struct rnode *r = &w->relay[w->first_relay[e->client] + i];
-		struct suci_addr to = addr_of(r->ipv4[RELAY_LEG_PRIVATE]);
+		struct suci_addr to = addr_of(e, r->ipv4[RELAY_LEG_PRIVATE]);
 		uint32_t path = suci_path_find(e->ep, &to);
 		if (path != NONE_U32)
 			suci_path_note(e->ep, path, buf, len, now(e));
@@ -161,7 +161,7 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 static bool
 is_at(const struct end *e, uint32_t rank, const struct suci_addr *addr)
 {
-	struct suci_addr at = addr_of(e->w->end[rank].ipv4);
+	struct suci_addr at = addr_of(e, e->w->end[rank].ipv4);
 
 	return !memcmp(at.ip, addr->ip, sizeof at.ip);
 }
@@ -295,7 +295,7 @@ lane_want(struct end *e, uint32_t r)
 			lane_make(e, r, NONE_U32);
 		return;
 	}
-	struct suci_addr to = addr_of(next_hop(e, r));
+	struct suci_addr to = addr_of(e, next_hop(e, r));
 	uint8_t hello[RELAY_HELLO_LEN];
 	relay_hello_encode(&h, hello);
 	uint32_t path = suci_path_find(e->ep, &to);
@@ -329,7 +329,7 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 		return SUCI_REFUSED;
 	/* The way back is not always the way it came: with several relays, what is for
 	 * r leaves over the relay that answers for r. */
-	struct suci_addr to = addr_of(next_hop(e, r));
+	struct suci_addr to = addr_of(e, next_hop(e, r));
 	uint32_t back = suci_path_find(e->ep, &to);
 	return lane_make(e, r, back == NONE_U32 ? path : back) ? SUCI_TAKEN : SUCI_DROPPED;
 }
@@ -569,7 +569,7 @@ tell_unreachable(struct world *w, const struct end *dead, const struct sim_buf *
 {
 	for (uint32_t i = 0; i < w->nend; i++) {
 		struct end *e = &w->end[i];
-		struct suci_addr at = addr_of(dead->ipv4);
+		struct suci_addr at = addr_of(e, dead->ipv4);
 		if (e->port != b->from || !e->alive)
 			continue;
 		suci_path_unreachable(e->ep, &at, b->data, b->len, now(e));
@@ -582,6 +582,8 @@ tell_unreachable(struct world *w, const struct end *dead, const struct sim_buf *
 				relay_addr_v4(dead->ipv4, UDP_PORT, (enum relay_leg)leg);
 			if (r->port[leg] != b->from || !r->alive)
 				continue;
+			if (leg == RELAY_LEG_PRIVATE)
+				at = world_inside(w, r->client, dead->ipv4);
 			suci_path_unreachable(r->ep, &at, b->data, b->len,
 					      node_now(&r->clock, w->s->now_ns));
 			rnode_drive(r);
@@ -621,7 +623,7 @@ deliver(struct sim *s, void *who, uint64_t b)
 		return;
 	}
 	const struct sim_buf *buf = &s->buf[b];
-	struct suci_addr from = addr_of(s->port[buf->from].ipv4);
+	struct suci_addr from = addr_of(e, s->port[buf->from].ipv4);
 	suci_rx(e->ep, &from, buf->data, buf->len, b, now(e));
 	end_drive(e);
 	count_end_event(e);

@@ -62,7 +62,7 @@ named_for(const struct end *e, uint32_t r)
 {
 	const struct world *w = e->w;
 	uint32_t relay = world_relay_for(w, e->client, r);
-	return relay_addr_v4(w->relay[relay].ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
+	return world_inside(w, e->client, w->relay[relay].ipv4[RELAY_LEG_PRIVATE]);
 }
 
 void
@@ -104,6 +104,7 @@ end_relays_new(struct end *e, struct suci_config *c)
 		if (world_same_cluster(w, e->rank, r))
 			continue;
 		relay.addr = named_for(e, r);
+		relay.ipv4 = be32_load(relay.addr.ip + 12);
 		if (relayset_find(e->relays, &relay.addr) == RELAYSET_NONE)
 			(void)relayset_add(e->relays, &relay);
 	}

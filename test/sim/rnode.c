@@ -313,6 +313,8 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	while (from.leg < r->nlegs && r->port[from.leg] != buf->to)
 		from.leg++;
+	if (from.leg == RELAY_LEG_PRIVATE)
+		from = world_inside(r->w, r->client, s->port[buf->from].ipv4);
 	if (from.leg == RELAY_LEG_GLOBAL && has_six(r->w, s->port[buf->from].ipv4))
 		from = six_of(s->port[buf->from].ipv4);
 	suci_rx(r->ep, &from, buf->data, buf->len, b, now(r));
@@ -379,7 +381,11 @@ rnode_begin(struct rnode *r)
 		add_hosts(w, job, c);
 	for (uint32_t i = 0; i < job->nlocal; i++) {
 		const struct end *e = &w->end[job->first_local + i];
-		hostid(job->local[i].id, OWN_TOKEN + e->rank, IMPI_HOSTID_LIBMPI, e->ipv4);
+		struct suci_addr at = world_inside(w, r->client, e->ipv4);
+		hostid(job->local[i].id, OWN_TOKEN + e->rank, IMPI_HOSTID_LIBMPI,
+		       at.family == 4 ? e->ipv4 : 0);
+		if (at.family == 6)
+			memcpy(job->local[i].at, at.ip, sizeof at.ip);
 		job->local[i].pid = LABEL_BASE + e->rank;
 		job->local[i].relay =
 			world_relay_for(w, r->client, e->rank) - w->first_relay[r->client];
@@ -408,6 +414,9 @@ several(const struct rnode *r, struct relay_core_conf *rc)
 						 RELAY_LEG_PRIVATE),
 			.weight = RELAY_WEIGHT_MAX,
 		};
+		struct suci_addr at = world_inside(w, r->client, o->ipv4[RELAY_LEG_PRIVATE]);
+		if (at.family == 6)
+			memcpy(rc->cluster[i].private6, at.ip, sizeof at.ip);
 	}
 	rc->rule[0].policy = w->conf.policy;
 	rc->nrules = 1;

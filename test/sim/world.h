@@ -286,6 +286,19 @@ void check_driven(struct world *w, const struct suci *ep, const char *who, uint3
 /* dump.c: counters and states of everybody, to stdout. */
 void world_dump(const struct world *w);
 uint32_t world_relay_for(const struct world *w, uint32_t client, uint32_t rank);
+/* Where that one is for others of its cluster.  In a quarter of all runs nodes of a cluster with
+ * relays have IPv6 alone, and the same addresses as elsewhere. */
+static inline struct suci_addr
+world_inside(const struct world *w, uint32_t client, uint32_t ipv4)
+{
+	struct suci_addr at = relay_addr_v4(ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+	if ((w->s->seed + client) * 0x9e3779b97f4a7c15u >> 40 & 3 ||
+	    !w->conf.cluster[client].relays)
+		return at;
+	at.family = 6;
+	at.ip[0] = 0xfd;
+	return at;
+}
 static inline bool
 world_same_cluster(const struct world *w, uint32_t a, uint32_t b)
 {

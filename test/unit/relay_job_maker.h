@@ -224,6 +224,7 @@ make_job(const struct job_spec *s)
 			h->nprocs++;
 			maker_ids(j, s, rank, c, i);
 			if (c == s->my_client) {
+				memset(&j->local[i], 0, sizeof j->local[i]);
 				memcpy(j->local[i].id, j->private_id[rank], 16);
 				j->local[i].pid = s->foreign[c] ? 1000 + i : MAKER_PROC_BASE + rank;
 				j->local[i].relay = m;

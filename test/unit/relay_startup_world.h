@@ -32,7 +32,8 @@ struct cluster {
 	uint32_t nprocs, nhosts, nrelays, nshards;
 	enum order order;
 	bool direct;	       /* no relay: a cluster with global addresses */
-	bool six;	       /* direct: these are of IPv6 alone */
+	bool six;	       /* its processes have IPv6 alone */
+	bool relays_six;       /* and its relays are there for them */
 	bool foreign;	       /* another implementation's process ids */
 	bool own_ids;	       /* foreign: each process has a host id of its own */
 	uint32_t ngates;       /* foreign: gate addresses per relay; 0: as many as needed */
@@ -247,6 +248,8 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 			.gateway_port_private = (uint16_t)(9100 + m),
 			.nshards = (uint16_t)k->nshards,
 		};
+		if (k->relays_six)
+			memcpy(r->six_private, (uint8_t[16]){0xfd, [15] = (uint8_t)(m + 1)}, 16);
 		if (w->n > 1 && k->foreign) {
 			r->gate_global = 0xc0000280u + 16 * index + m;
 			r->ngate_private = k->ngates ? k->ngates : w->n - 1;
@@ -533,9 +536,13 @@ check_view(const struct world *w, uint32_t me)
 			assert_int_equal((uint32_t)p->pid, k->copy->label_base + rank);
 			assert_int_equal(t->proc_host[rank], host + m);
 			uint32_t ip = 0;
-			assert_int_equal(impi_addr_classify(t->host[host + m].addr, &ip),
-					 IMPI_ADDR_V4);
-			assert_int_equal(ip, gate_ip(k, m, c - (c > me)));
+			if (k->six)
+				assert_memory_equal(t->host[host + m].addr,
+						    k->member[m].six_private, 16);
+			else
+				assert_int_equal(impi_addr_classify(t->host[host + m].addr, &ip),
+						 IMPI_ADDR_V4);
+			assert_int_equal(ip, k->six ? 0 : gate_ip(k, m, c - (c > me)));
 			assert_int_equal(t->host[host + m].port, 9100 + m + SLOT);
 		}
 		host += t->client[c].nhosts;
@@ -577,8 +584,14 @@ check_table(const struct world *w, uint32_t me)
 			assert_int_equal(
 				be64_load(j->global_id[rank] + 16),
 				impi_pid_of(announced_token(o, c), o->copy->label_base + rank));
-			if (c == me)
-				assert_int_equal(j->local[i].relay, k->some_down ? k->index[m] : m);
+			if (c != me)
+				continue;
+			assert_int_equal(j->local[i].relay, k->some_down ? k->index[m] : m);
+			/* Of version 2 it is where its host is. */
+			assert_memory_equal(j->local[i].at,
+					    k->six ? k->host[block_of(k->nprocs, k->nhosts, i)].addr
+						   : (uint8_t[16]){0},
+					    16);
 		}
 	}
 }

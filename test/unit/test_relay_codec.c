@@ -115,6 +115,51 @@ job_round_trip(void **state)
 	free(j);
 }
 
+/* Processes at IPv6 addresses: 16 bytes more for each, behind a table that is as ever. */
+static void
+job_with_six_round_trip(void **state)
+{
+	(void)state;
+	struct relay_job *j = sample_job(), *back = empty_job(10, 6);
+	const struct impi_hostid id = {.token = 5, .kind = IMPI_HOSTID_LIBMPI, .port = 6001};
+	static const uint8_t bad[][16] = {
+		{0}, {0xff, 2, [15] = 1}, {0xfe, 0x80, [15] = 1}, {[10] = 0xff, 0xff, 10, 0, 0, 1}};
+	uint8_t buf[2048];
+	const char *what;
+	uint32_t rank;
+	size_t before = relay_job_encode(j, buf, sizeof buf);
+	assert_false(relay_job_has_six(j));
+	for (uint32_t i = 1; i < 4; i += 2) {
+		impi_hostid_encode(&id, j->local[i].id);
+		memcpy(j->local[i].at, (uint8_t[16]){0xfd, [15] = (uint8_t)i}, 16);
+	}
+	assert_true(relay_job_has_six(j));
+	assert_int_equal(relay_job_validate(j, &what), 0);
+	assert_false(relay_job_has_foreign(j, &rank));
+	size_t len = relay_job_encode(j, buf, sizeof buf);
+	assert_int_equal(len, before + 32);
+	assert_int_equal(len, relay_job_encoded_len(j));
+	assert_int_equal(buf[len - 1], 3);
+	assert_int_equal(relay_job_decode(back, buf, len, &what), 0);
+	for (uint32_t i = 0; i < j->nlocal; i++) {
+		assert_memory_equal(back->local[i].id, j->local[i].id, 16);
+		assert_memory_equal(back->local[i].at, j->local[i].at, 16);
+	}
+	for (size_t n = before - 1; n < len; n++)
+		assert_int_equal(relay_job_decode(back, buf, n, &what), RELAY_ERR_MALFORMED);
+	/* What an older one, which expects nothing there, says of it. */
+	assert_int_equal(relay_job_decode(back, buf, len + 1, &what), RELAY_ERR_MALFORMED);
+	assert_string_equal(what, "longer than its counts say");
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		memcpy(buf + len - 16, bad[i], 16);
+		assert_int_equal(relay_job_decode(back, buf, len, &what), RELAY_ERR_MALFORMED);
+		assert_string_equal(what,
+				    "a local process has an IPv6 address that nobody can have");
+	}
+	free(back);
+	free(j);
+}
+
 static void
 job_limits_hold(void **state)
 {
@@ -445,6 +490,7 @@ main(void)
 		cmocka_unit_test(peer_small_frames_round_trip),
 		cmocka_unit_test(peer_bad_frames),
 		cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(job_with_six_round_trip),
 		cmocka_unit_test(job_limits_hold),
 		cmocka_unit_test(job_faults_are_found),
 		cmocka_unit_test(job_foreign_faults_are_found),

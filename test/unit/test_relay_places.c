@@ -114,6 +114,67 @@ who_has_no_name_is_refused(void **state)
 	relay_free(r);
 }
 
+/* A process of this cluster with IPv6 alone: it is called there, comes from there, and is told
+ * where the relays are. */
+static void
+a_process_inside(void **state)
+{
+	struct relay_core_conf conf = relay_conf_of_two(RELAY_POLICY_DEST, 6, 5 * BASE_S_NS);
+	struct relay_job *j = make_job(&spec_one);
+	const struct impi_hostid id = {.token = 9, .kind = IMPI_HOSTID_LIBMPI, .port = 6000};
+	struct relay_hello h = {
+		.kind = RELAY_HELLO_PROCESS, .token = spec_one.token, .label = BASE};
+	struct suci_addr at = {.ip = {0xfd, [15] = 1}, .port = 6000, .family = 6};
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	struct relay_list l;
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++)
+		memcpy(conf.cluster[i].private6, (uint8_t[16]){0xfd, [15] = (uint8_t)(0xfe - i)},
+		       16);
+	struct relay *r = relay_new_conf(&conf);
+	impi_hostid_encode(&id, j->local[0].id);
+	memcpy(j->local[0].at, at.ip, sizeof at.ip);
+	assert_int_equal(relay_job_add(r->c, j, r->ep.now), 0);
+	free(j);
+	check(r);
+	uint32_t p = fake_find(&r->ep, &at);
+	assert_int_not_equal(p, UINT32_MAX); /* the relay calls */
+	relay_hello_encode(&h, hello);
+	fake_down(&r->ep, p, SUCI_DOWN_SILENT, "");
+	assert_int_not_equal(fake_incoming(&r->ep, &at, hello, sizeof hello, why), UINT32_MAX);
+	p = fake_find(&r->ep, &at);
+	relay_core_tick(r->c, r->ep.now);
+	const struct fake_path *f = &r->ep.path[p];
+	uint32_t n = 0;
+	while (n < f->nnotes && f->note[n][0] != RELAY_NOTE_RELAYS)
+		n++;
+	assert_true(n < f->nnotes);
+	assert_int_equal(relay_list_decode(f->note[n], f->note_len[n], &l), 0);
+	assert_true(l.places);
+	assert_int_equal(l.n, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(l.relay[i].ipv4, 0x0a0000c8 + i);
+		assert_memory_equal(l.place[i], conf.cluster[i].private6, 16);
+	}
+	/* It says of the other relay, by its name, that it is lost to it. */
+	uint32_t trunk = connect_trunk(r, 1, 0);
+	struct relay_note lost = {.type = RELAY_NOTE_LOST,
+				  .label_base = BASE,
+				  .ipv4 = l.relay[1].ipv4,
+				  .port = 7000,
+				  .lost = true};
+	uint8_t note[RELAY_NOTE_MAX];
+	relay_ops()->note(r->c, p, note, relay_note_encode(&lost, note), r->ep.now);
+	relay_core_tick(r->c, r->ep.now);
+	f = &r->ep.path[trunk];
+	assert_int_equal(relay_list_decode(f->note[f->nnotes - 1], f->note_len[f->nnotes - 1], &l),
+			 0);
+	assert_false(l.places); /* other clusters have no use for it */
+	assert_int_equal(l.relay[1].flags, RELAY_LIST_LOST);
+	relay_free(r);
+}
+
 int
 main(void)
 {
@@ -121,6 +182,7 @@ main(void)
 		cmocka_unit_test(trunks_go_to_where_relays_are),
 		cmocka_unit_test(policies_know_names),
 		cmocka_unit_test(who_has_no_name_is_refused),
+		cmocka_unit_test(a_process_inside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,15 @@ whole_startups(void **state)
 		 {.n = 2,
 		  .c = {{.nprocs = 5, .nrelays = 2, .some_down = true},
 			{.nprocs = 4, .nrelays = 3, .some_down = true}}}},
+		{"IPv6 alone inside, relays at its hosts' kind of address",
+		 {.n = 3,
+		  .c = {{.nprocs = 5, .nhosts = 3, .nrelays = 2, .six = true, .relays_six = true},
+			{.nprocs = 3, .nrelays = 1, .six = true, .relays_six = true, .nshards = 2},
+			{.nprocs = 2, .nrelays = 2, .order = PIPELINED}}}},
+		{"IPv6 for relays, and for no process",
+		 {.n = 2,
+		  .c = {{.nprocs = 3, .nrelays = 2, .relays_six = true},
+			{.nprocs = 2, .nrelays = 1}}}},
 		{"one client alone", {.n = 1, .c = {{.nprocs = 3, .nrelays = 2}}}},
 	};
 	static const size_t chunks[] = {1, 7, 4096, 0};

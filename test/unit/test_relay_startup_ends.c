@@ -192,7 +192,7 @@ silence_has_an_end(void **state)
 	}
 }
 
-/* A relay calls processes by IPv4 addresses. */
+/* A relay calls processes of other clusters by IPv4 addresses, and those of its own by both. */
 static void
 processes_with_ipv6_alone(void **state)
 {
@@ -219,10 +219,25 @@ processes_with_ipv6_alone(void **state)
 	world_start(&own);
 	world_run(&own);
 	assert_true(own.c[0].ended);
-	assert_string_equal(relay_startup_why(own.c[0].rs),
-			    "process 0 (client 0) is at 2001:db8::ffff:a00:1 and has IPv6 alone, "
-			    "relay 10.0.0.240 calls it by IPv4; fix: an IPv4 address (LIBMPI_NET)");
+	assert_string_equal(
+		relay_startup_why(own.c[0].rs),
+		"process 0 is at 2001:db8::ffff:a00:1 and has IPv6 alone, relay "
+		"10.0.0.240 has none inside; fix: ports.private.ipv6 and private6 of the "
+		"relays, or an IPv4 address (LIBMPI_NET)");
 	world_free(&own);
+
+	struct world group = {
+		.n = 2,
+		.c = {{.nprocs = 2, .nhosts = 2, .nrelays = 1, .six = true, .relays_six = true},
+		      {.nprocs = 2, .direct = true}}};
+	world_start(&group);
+	memcpy(group.c[0].host[1].addr, (uint8_t[]){0xff, 2}, 2);
+	world_run(&group);
+	assert_true(group.c[0].ended);
+	assert_string_equal(relay_startup_why(group.c[0].rs),
+			    "process 1 says that it is where its host is, and the address of that, "
+			    "ff02:db8::ffff:a00:2, is a multicast address");
+	world_free(&group);
 }
 
 /* What a launcher says about its client goes up with its age, and what the server says about

@@ -165,6 +165,37 @@ list_of_a_later_version(void **state)
 	assert_int_equal(relay_list_decode(none, sizeof none, &l), RELAYPROTO_ERR_MALFORMED);
 }
 
+/* To a process with IPv6 alone: where they are. */
+static void
+list_with_places(void **state)
+{
+	(void)state;
+	uint8_t in[] = {4,  0,	0, 0, 16, 0,  0,   0xab, 0xcd, 1, 0, 0xff, 1, 0,
+			10, 10, 0, 0, 1,  30, 132, 100,	 0,    0, 6, 0xfd, 0, 0,
+			0,  0,	0, 0, 0,  0,  0,   0,	 0,    0, 0, 0,	   7};
+	struct relay_list l;
+	uint8_t out[RELAY_LIST_MAX];
+	assert_int_equal(relay_list_decode(in, sizeof in, &l), 0);
+	assert_true(l.places);
+	assert_memory_equal(l.place[0], in + sizeof in - 16, 16);
+	assert_int_equal(relay_list_encode(&l, out), sizeof in);
+	assert_memory_equal(out, in, sizeof in);
+	for (size_t cut = 1; cut < 17; cut++)
+		assert_int_equal(relay_list_decode(in, sizeof in - cut, &l),
+				 RELAYPROTO_ERR_MALFORMED);
+	/* Without them it is as ever, and so is what is none. */
+	assert_int_equal(relay_list_decode(in, sizeof in - 17, &l), 0);
+	assert_false(l.places);
+	in[sizeof in - 17] = 4;
+	assert_int_equal(relay_list_decode(in, sizeof in, &l), 0);
+	assert_false(l.places);
+	/* The longest is a note. */
+	l = (struct relay_list){
+		.n = RELAY_GROUP_MAX, .npolicies = RELAY_LIST_POLICIES, .places = true};
+	assert_int_equal(relay_list_encode(&l, out), RELAY_LIST_MAX);
+	assert_true(RELAY_LIST_MAX <= 1024);
+}
+
 static void
 ways_and_lost(void **state)
 {
@@ -451,6 +482,7 @@ main(void)
 		cmocka_unit_test(hello_says_that_a_job_survives),
 		cmocka_unit_test(list_golden_and_bad),
 		cmocka_unit_test(list_of_a_later_version),
+		cmocka_unit_test(list_with_places),
 		cmocka_unit_test(ways_and_lost),
 		cmocka_unit_test(note_of_deaths),
 		cmocka_unit_test(note_of_rest),

@@ -25,14 +25,7 @@ static const struct {
 	unsigned down, no_way, drains, small;
 	int want[RELAYS];
 } cases[] = {
-	{"dest: the one named, the others in reserve",
-	 RELAY_POLICY_DEST,
-	 0,
-	 0,
-	 0,
-	 0,
-	 0,
-	 {0, 20, 0}},
+	{"dest: the one named, others wait", RELAY_POLICY_DEST, 0, 0, 0, 0, 0, {0, 20, 0}},
 	{"dest: it is down, the others share", RELAY_POLICY_DEST, 0, 2, 0, 0, 0, {10, OUT, 30}},
 	{"dest: it has no way", RELAY_POLICY_DEST, 0, 0, 2, 0, 0, {10, OUT, 30}},
 	{"dest: it drains, and keeps what it has", RELAY_POLICY_DEST, 0, 0, 0, 2, 0, {10, DRN, 30}},
@@ -106,11 +99,12 @@ static uint32_t lane;
 static uint64_t now_ns;
 static char failed[600]; /* what nobody_left() said */
 static uint32_t went;
+static bool six; /* all are at IPv6 addresses; fd00::a00:64 is called 10.0.0.100 */
 
 static struct suci_addr
 addr_of(const uint8_t ip[4], uint16_t port)
 {
-	struct suci_addr a = {.port = port, .family = 4};
+	struct suci_addr a = {.ip = {six ? 0xfd : 0}, .port = port, .family = six ? 6 : 4};
 
 	memcpy(a.ip + 12, ip, 4);
 	return a;
@@ -461,7 +455,7 @@ begin(void **state)
 	pass(100 * BASE_MS_NS);
 	assert_true(relayset_any_up(set) && relayset_all_up(set, 1));
 	assert_int_equal(set->relay[0].mtu, MTU);
-	assert_string_equal(set->relay[0].name, "10.0.0.100:7000");
+	assert_string_equal(set->relay[0].name, six ? "[fd00::a00:64]:7000" : "10.0.0.100:7000");
 	relayset_connected(set);
 	return 0;
 }
@@ -484,12 +478,13 @@ end(void **state)
 static void
 told(enum relay_policy policy, uint8_t weight)
 {
-	struct relay_list n = {.n = RELAYS, .self = 0, .own = 1, .partition_s = 3};
+	struct relay_list n = {.n = RELAYS, .self = 0, .own = 1, .partition_s = 3, .places = six};
 
 	for (uint32_t i = 0; i < RELAYS; i++) {
 		n.relay[i].ipv4 = be32_load(fakes[i].addr.ip + 12);
 		n.relay[i].port = 7000;
 		n.relay[i].weight = i ? 1 : weight;
+		memcpy(n.place[i], fakes[i].addr.ip, sizeof n.place[i]);
 	}
 	n.npolicies = 1;
 	n.policy[0].client = CLIENT;
@@ -648,7 +643,8 @@ nobody_left(void **state)
 	assert_string_equal(failed, "");
 	members(-1, -1, -1);
 	pass(1000 * BASE_MS_NS);
-	assert_non_null(strstr(failed, "has been reachable for 3 s: relay 10.0.0.100:7000 "));
+	assert_non_null(strstr(failed, "has been reachable for 3 s: relay "));
+	assert_non_null(strstr(failed, set->relay[0].name));
 }
 
 static void
@@ -794,5 +790,7 @@ main(void)
 		ROW(deaths_told),
 	};
 
-	return cmocka_run_group_tests_name("relayset", tests, NULL, NULL);
+	int rc = cmocka_run_group_tests_name("relayset", tests, NULL, NULL);
+	six = true;
+	return rc + cmocka_run_group_tests_name("relayset by IPv6", tests, NULL, NULL);
 }

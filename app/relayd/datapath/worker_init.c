@@ -141,6 +141,7 @@ cluster_of(const struct rd_worker *w, struct relay_core_conf *cc)
 					RELAY_LEG_PRIVATE),
 				.weight = self ? (uint8_t)conf->trunks.weight : RELAY_WEIGHT_MAX,
 			};
+			memcpy(cc->cluster[at].private6, r->private6, sizeof r->private6);
 			cc->ncluster = at + 1;
 			cc->self = self ? at : cc->self;
 		}

@@ -163,6 +163,7 @@ init_members(struct rd_jobs *j)
 			.gateway_port_private = (uint16_t)conf->gateway.private_port,
 			.nshards = (uint16_t)conf->cluster.relay[i].workers,
 		};
+		memcpy(m->six_private, conf->cluster.relay[i].private6, sizeof m->six_private);
 		for (uint32_t k = 0; k < m->nshards; k++) {
 			m->port_global[k] = (uint16_t)(conf->port[RD_LEG_GLOBAL].udp_port + k);
 			m->port_private[k] = (uint16_t)(conf->port[RD_LEG_PRIVATE].udp_port + k);

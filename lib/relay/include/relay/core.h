@@ -148,8 +148,9 @@ struct relay_core_limits {
 
 /* One relay (worker shard) of the own cluster. */
 struct relay_fellow {
-	struct suci_addr global, private;
-	uint8_t weight; /* 1 .. RELAY_WEIGHT_MAX */
+	struct suci_addr global, private; /* IPv4: by these it is called */
+	uint8_t private6[16];		  /* where processes with IPv6 alone find it; or zeros */
+	uint8_t weight;			  /* 1 .. RELAY_WEIGHT_MAX */
 };
 
 /* Policy towards clusters whose relays have addresses in ipv4/prefix_len; the longest

@@ -44,7 +44,11 @@ struct relay_local {
 	uint8_t id[IMPI_HOSTID_BYTES]; /* private Suci host id; may be foreign */
 	uint64_t pid;		       /* its label in its own space, if it is ours */
 	uint32_t relay;		       /* index of the relay that carries it */
+	uint8_t at[16];		       /* its IPv6 address if id is of version 2; else zeros */
 };
+/* What it is: as impi_hostid_decode(), and version 2 is one of ours. */
+enum impi_hostid_result relay_local_decode(const struct relay_local *local,
+					   struct impi_hostid *out);
 
 /* An IMPI host that speaks TCP and no Suci: what the gateways of this cluster
  * open channels to.  A host without processes has channels like the others. */
@@ -128,6 +132,9 @@ const struct relay_gate *relay_job_gate_of(const struct relay_job *job,
  * for src, for dst's host expects src's packets on that channel; dst of another client: the
  * one whose GLOBAL gate stands for src. */
 uint32_t relay_job_gateway(const struct relay_job *job, uint32_t src, uint32_t dst);
+
+/* Is one of its local processes called by an IPv6 address?  Relays before that refuse the table. */
+bool relay_job_has_six(const struct relay_job *job);
 
 /* Body of the JOB frame.  Encode: bytes written or 0 if room is too small. */
 size_t relay_job_encoded_len(const struct relay_job *job);

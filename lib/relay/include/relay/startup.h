@@ -58,6 +58,9 @@
  * all of them).  Its processes are dealt to its shards in contiguous blocks. */
 struct relay_member {
 	uint32_t ipv4_global, ipv4_private; /* host order */
+	/* Where processes with IPv6 alone find it, all zero: nowhere.  To them PRIVATE gates are
+	 * announced there. */
+	uint8_t six_private[16];
 	/* Where foreign hosts reach this relay's gateway (IMPI over TCP; announced as
 	 * IMPI_H_IPV6 and IMPI_H_PORT whether or not there is a gateway).  A job uses the
 	 * ports + gateway_slot.  Remote foreign hosts meet one gate per relay, at

@@ -80,11 +80,15 @@ int relay_note_decode(const void *in, size_t len, struct relay_note *n);
  *
  *     u8 4 | u32 label base | u32 token | u8 client | u8 self | u8 own | u8 n |
  *     u16 partition timeout in s | n x { u32 ipv4 | u16 port | u8 weight | u8 flags } |
- *     u8 m | m x { u8 client | u8 policy } */
+ *     u8 m | m x { u8 client | u8 policy } | [u8 6 | n x ipv6 128]
+ *
+ * Relays are called by IPv4 addresses; a process with IPv6 alone is told where they are, too. */
 #define RELAY_LIST_NONE	    0xffu
 #define RELAY_LIST_LOST	    1u /* flags: processes of its cluster say they cannot reach it */
 #define RELAY_LIST_POLICIES 32u
-#define RELAY_LIST_MAX	    (15u + RELAY_GROUP_MAX * 8u + 1u + RELAY_LIST_POLICIES * 2u)
+#define RELAY_LIST_PLACES   6u
+#define RELAY_LIST_MAX \
+	(15u + RELAY_GROUP_MAX * 8u + 1u + RELAY_LIST_POLICIES * 2u + 1u + RELAY_GROUP_MAX * 16u)
 
 struct relay_list {
 	uint32_t label_base, token;
@@ -103,6 +107,8 @@ struct relay_list {
 	struct {
 		uint8_t client, policy; /* below POLICIES; enum relay_policy */
 	} policy[RELAY_LIST_POLICIES];
+	bool places;
+	uint8_t place[RELAY_GROUP_MAX][16]; /* all zero: it has none */
 };
 
 size_t relay_list_encode(const struct relay_list *l, uint8_t out[RELAY_LIST_MAX]);

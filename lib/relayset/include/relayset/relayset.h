@@ -39,7 +39,7 @@
 #define RELAYSET_MORE	     32u /* relays beyond those of start-up that a set should have room for */
 #define RELAYSET_LIVENESS_NS 4000000000ull  /* silence_ns as relays have it for each other */
 #define RELAYSET_WAIT_NS     10000000000ull /* how long a start waits for all that were named */
-#define RELAYSET_NAME_MAX    32
+#define RELAYSET_NAME_MAX    SUCI_ADDR_TEXT_MAX
 
 struct relayset_limits {
 	uint32_t relays_max, groups_max;
@@ -47,7 +47,8 @@ struct relayset_limits {
 
 /* What start-up says of a relay. */
 struct relayset_relay {
-	struct suci_addr addr; /* IPv4 */
+	struct suci_addr addr; /* where it is */
+	uint32_t ipv4;	       /* by which relays call it; 0: addr says it, or nobody has told */
 	uint64_t token;	       /* as announced; relayset_info(): what this process says */
 	uint32_t base;	       /* its label of world rank 0 */
 };
