@@ -67,7 +67,7 @@ void lmpi_others_watch(bool (*wanted)(uint32_t world));
 void lmpi_drain(void);
 
 /* --- doors (transport/doors.c, doors_talk.c): at a relay of this cluster */
-#define LMPI_RELAY_NAME 32u
+#define LMPI_RELAY_NAME 64u
 /* There is a relay that is to carry them. */
 bool lmpi_doors_wanted(void);
 /* "10.0.0.254:7812", ours; "": there is none. */

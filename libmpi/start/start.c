@@ -297,21 +297,18 @@ host_and_client(struct start *s)
 
 /* The relay that leads to a process; its index, or UINT32_MAX: no memory. */
 static uint32_t
-relay_index(struct start *s, const struct impi_hostid *id, uint64_t token, uint32_t base)
+relay_index(struct start *s, const struct suci_addr *at, uint32_t ipv4, uint64_t token,
+	    uint32_t base)
 {
-	uint8_t ip[4];
-
-	be32_store(ip, id->ipv4);
-	struct suci_addr at = suci_addr_v4(ip, id->port);
 	for (uint32_t i = 0; i < s->nrelays; i++) {
-		if (memcmp(&s->relay[i].at, &at, sizeof at) == 0)
+		if (memcmp(&s->relay[i].at, at, sizeof *at) == 0)
 			return i;
 	}
 	struct lmpi_relay *p = realloc(s->relay, (s->nrelays + 1) * sizeof *p);
 	if (!p)
 		return UINT32_MAX;
 	s->relay = p;
-	p[s->nrelays] = (struct lmpi_relay){.at = at, .token = token, .base = base};
+	p[s->nrelays] = (struct lmpi_relay){.at = *at, .ipv4 = ipv4, .token = token, .base = base};
 	return s->nrelays++;
 }
 
@@ -350,7 +347,10 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 	}
 	to->label = (uint32_t)pid;
 	be32_store(ip, id.ipv4);
-	to->at = id.ipv4 ? suci_addr_v4(ip, id.port) : suci_addr_of(host, id.port);
+	to->at = suci_addr_of(host, id.port);
+	/* A relay that is announced at an IPv6 address is there, whatever it is called. */
+	if (id.ipv4 && (id.kind == IMPI_HOSTID_LIBMPI || to->at.family == 4))
+		to->at = suci_addr_v4(ip, id.port);
 	if (!fits_socket(s, r))
 		return LMPI_ERR_OTHER;
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
@@ -359,7 +359,7 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 		return LMPI_OK;
 	}
 	to->reach = LMPI_REACH_RELAY;
-	to->relay = relay_index(s, &id, impi_token_of(id.token, pid), to->label - r);
+	to->relay = relay_index(s, &to->at, id.ipv4, impi_token_of(id.token, pid), to->label - r);
 	return to->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
 }
 

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 
-#include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,20 +82,13 @@ own_realm(void)
 static bool
 knob_relay(struct suci_addr *at, char why[LMPI_WHY])
 {
-	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY), *wrong = NULL;
-	char host[256], port[16];
-	struct base_prefix one;
+	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY);
 
-	if (lmpi_split_server(text, host, port) && strpbrk(host, "/:") == NULL &&
-	    base_prefix_parse(host, strlen(host), &one)) {
-		uint16_t number = (uint16_t)strtonum(port, 1, UINT16_MAX, &wrong);
-		*at = suci_addr_v4(one.addr + 12, number);
-		if (!wrong)
-			return true;
-	}
+	if (suci_addr_parse(text, strlen(text), at) && !suci_addr_fault(at))
+		return true;
 	snprintf(why, LMPI_WHY,
-		 "LIBMPI_RELAY=%.80s is not an IPv4 address and a port of a relay, as "
-		 "10.0.0.254:7812",
+		 "LIBMPI_RELAY=%.80s is not the address and the port of a relay, as "
+		 "10.0.0.254:7812 or [fd00::fe]:7812",
 		 text);
 	return false;
 }

@@ -85,6 +85,7 @@ lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n)
 	net.relays = relayset_new(mem, &c);
 	for (uint32_t i = 0; i < n; i++)
 		relayset_add(net.relays, &(struct relayset_relay){.addr = relay[i].at,
+								  .ipv4 = relay[i].ipv4,
 								  .token = relay[i].token,
 								  .base = relay[i].base});
 	publish_relays();

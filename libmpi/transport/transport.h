@@ -93,6 +93,7 @@ uint32_t lmpi_net_ipv4(void);
  * (waits for them).  0 or an error class (said). */
 struct lmpi_relay {
 	struct suci_addr at;
+	uint32_t ipv4; /* by which relays call it */
 	uint64_t token;
 	uint32_t base; /* the relay's label of world rank 0 */
 };
