@@ -146,6 +146,8 @@ void lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s);
 /* A process has failed, and communicators know (lost): calls of theirs that are under way end with
  * LMPI_ERR_PROC_FAILED, whoever their own messages are to and from. */
 void lmpi_coll_lose(void);
+/* Is a call under way that such a failure would end? */
+bool lmpi_coll_meets(uint32_t world);
 
 /* Prepare and, unless persistent, start.  Takes over c in all cases; rc is an
  * error of filling it in, which is passed on. */

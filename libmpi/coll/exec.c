@@ -167,6 +167,7 @@ unlist_running(struct lmpi_coll *c)
 	if (c->next != NULL)
 		c->next->at = c->at;
 	c->at = NULL;
+	lmpi_last_words_over();
 }
 
 static void
@@ -374,13 +375,23 @@ void
 lmpi_coll_lose(void)
 {
 	for (struct lmpi_coll *c = running; c != NULL;) {
-		if (c->comm->lost == 0 || c->run.error != MPI_SUCCESS) {
+		/* Blocking calls of a few steps, without a request, see to themselves. */
+		if (c->request == NULL || c->comm->lost == 0 || c->run.error != MPI_SUCCESS) {
 			c = c->next;
 			continue;
 		}
 		lmpi_steps_fail(&c->run, LMPI_ERR_PROC_FAILED);
 		c = running;
 	}
+}
+
+bool
+lmpi_coll_meets(uint32_t world)
+{
+	for (const struct lmpi_coll *c = running; c != NULL; c = c->next)
+		if (!lmpi_steps_break(c->run.error) && lmpi_comm_has_member(c->comm, world))
+			return true;
+	return false;
 }
 
 static int
@@ -447,7 +458,11 @@ go_quick(struct lmpi_coll *c)
 	take_tags(c);
 	for (int i = 0; i < c->ins; i++)
 		lmpi_side_pack(&c->in[i]);
+	if (lmpi_survives())
+		list_running(c);
 	lmpi_coll_run_quick(c);
+	if (c->at != NULL)
+		unlist_running(c);
 	deliver_steps(c);
 	rc = c->run.error;
 	lmpi_coll_release(c);
@@ -462,6 +477,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 
 	if (c == NULL)
 		return rc ? rc : steps_no_memory();
+	lmpi_last_words_review(false);
 	if (rc == MPI_SUCCESS && lmpi_revoked(c->comm->cid)) /* it may need no message */
 		rc = lmpi_error(LMPI_ERR_REVOKED, "the communicator was revoked");
 	if (rc == MPI_SUCCESS && c->comm->lost > 0 && how != LMPI_COLL_PERSISTENT)

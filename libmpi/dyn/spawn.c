@@ -268,6 +268,7 @@ spawn(int n, char *const *command, char **const *argv, const int *maxprocs, cons
 		return rc;
 	if (root < 0 || root >= c->size)
 		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
+	lmpi_last_words_review(false);
 	if (c->lost > 0)
 		return lmpi_error(LMPI_ERR_PROC_FAILED, "a process of the communicator has failed");
 	if (c->rank == root) {

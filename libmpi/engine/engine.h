@@ -158,11 +158,18 @@ struct lmpi_comms {
 	uint64_t (*goes_with)(uint64_t cid);
 	/* That process is lost; the engine knows. */
 	void (*lost)(uint32_t world);
+	/* A collective call with that process is under way. */
+	bool (*meets)(uint32_t world);
 };
 void lmpi_survive(const struct lmpi_comms *comms);
 bool lmpi_survives(void);
 /* Those that are known, in the order in which they became known here: world ranks. */
 uint32_t lmpi_failures(const uint32_t **world);
+/* A loss waits for collective calls with the dead one (LIBMPI_LAST_WORDS_MS).  One of them is over;
+ * any context.  And: those losses count that no call holds up, or all, as before a call that asks
+ * for failures. */
+void lmpi_last_words_over(void);
+void lmpi_last_words_review(bool all);
 bool lmpi_has_failed(uint32_t world);
 /* lmpi_comms.unacked() says something else from now on. */
 void lmpi_acked(void);

@@ -44,6 +44,7 @@ struct lmpi_loop {
 	/* Processes are lost; any thread sets it.  Who survives them takes the news. */
 	_Atomic bool news;
 	void (*take_news)(void);
+	uint64_t look_ns; /* when he is to look again; 0: never */
 };
 extern struct lmpi_loop lmpi_loop;
 

@@ -25,6 +25,7 @@
 #define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
 #define CLOCK_TURNS   8			 /* between two looks at the clock, if turns are short */
 #define PUSH_NS	      BASE_MS_NS /* round trips within a cluster, and a slice of a busy core */
+#define PUSH_LAST_NS  (20 * BASE_MS_NS) /* where this rank may die next */
 
 static struct lmpi_spin spin = LMPI_SPIN_INIT;
 
@@ -102,6 +103,12 @@ lmpi_fail_async(const char *fmt, ...)
 
 /* --- turns and waiting --------------------------------------------------- */
 
+static bool
+is_time_to_look(void)
+{
+	return lmpi_loop.look_ns != 0 && eng.now_ns >= lmpi_loop.look_ns;
+}
+
 bool
 lmpi_progress(void)
 {
@@ -128,7 +135,8 @@ lmpi_progress(void)
 		lmpi_take_more(&eng);
 	if (lmpi_failing())
 		lmpi_check_fail();
-	if (atomic_load_explicit(&lmpi_loop.news, memory_order_relaxed)) {
+	if (atomic_load_explicit(&lmpi_loop.news, memory_order_relaxed) ||
+	    __builtin_expect(is_time_to_look(), 0)) {
 		lmpi_loop.take_news();
 		moved = true;
 	}
@@ -237,6 +245,8 @@ wait_among(struct lmpi_waiter *w, bool (*ready)(void *arg), void *arg, uint64_t 
 		uint64_t until = now + (lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS);
 		if (lmpi_light != NULL)
 			until = base_min_ns(until, lmpi_light_expiry_ns());
+		if (lmpi_loop.look_ns != 0)
+			until = base_min_ns(until, lmpi_loop.look_ns);
 		lmpi_tp_watch(since, now);
 		if (eng.over)
 			lmpi_take_more(&eng);
@@ -300,7 +310,7 @@ lmpi_push(void)
 
 	if (since == 0 || since == in_vain)
 		return;
-	uint64_t end = suci_udp_now_ns() + PUSH_NS;
+	uint64_t end = suci_udp_now_ns() + (lmpi_survives() ? PUSH_LAST_NS : PUSH_NS);
 	do
 		lmpi_poke();
 	while ((since = lmpi_tp_short_since_ns()) != 0 && suci_udp_now_ns() < end);

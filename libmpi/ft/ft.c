@@ -30,13 +30,6 @@ lack_memory(void)
 
 /* ---- who belongs to a communicator ---- */
 
-static bool
-is_member(const struct lmpi_comm *c, uint32_t world)
-{
-	return lmpi_group_rank_of(c->group, world) != MPI_UNDEFINED ||
-	       (c->remote && lmpi_group_rank_of(c->remote, world) != MPI_UNDEFINED);
-}
-
 /* The first `most` of its members that have failed, in the order of their failures: *group may be
  * NULL.  Their number. */
 static int
@@ -47,7 +40,7 @@ count_failed(const struct lmpi_comm *c, int most, struct lmpi_group *group)
 	int n = 0;
 
 	for (uint32_t i = 0; i < all && n < most; i++) {
-		if (!is_member(c, world[i]))
+		if (!lmpi_comm_has_member(c, world[i]))
 			continue;
 		if (group)
 			group->world[n] = world[i];
@@ -110,7 +103,7 @@ void
 lmpi_ft_init(void)
 {
 	static const struct lmpi_comms comms = {find_member, has_new_failure, goes_with,
-						lose_member};
+						lose_member, lmpi_coll_meets};
 
 	lmpi_survive(&comms);
 }
@@ -383,6 +376,7 @@ agree_later(MPI_Comm comm, int *flag, MPI_Comm *newcomm, MPI_Request *request)
 		lmpi_enter(&call, #name, LMPI_ON_COMM, comm);         \
 		if (!lmpi_running())                                  \
 			return lmpi_leave(&call, lmpi_not_running()); \
+		lmpi_last_words_review(true);                         \
 		return lmpi_leave(&call, call_);                      \
 	}                                                             \
 	LMPI_EXPORT int name params LMPI_ALIAS("P" #name);

@@ -29,8 +29,8 @@ lmpi_comm_of_cid(uint64_t cid)
 	return c;
 }
 
-static bool
-has_member(const struct lmpi_comm *c, uint32_t world)
+bool
+lmpi_comm_has_member(const struct lmpi_comm *c, uint32_t world)
 {
 	return lmpi_group_rank_of(c->group, world) != MPI_UNDEFINED ||
 	       (c->remote != NULL && lmpi_group_rank_of(c->remote, world) != MPI_UNDEFINED);
@@ -40,7 +40,7 @@ void
 lmpi_comm_lose(uint32_t world)
 {
 	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
-		c->lost += has_member(c, world);
+		c->lost += lmpi_comm_has_member(c, world);
 		if (!c->whole || lmpi_group_rank_of(c->group, world) == MPI_UNDEFINED)
 			continue;
 		lmpi_void(c->cid);
@@ -79,7 +79,7 @@ bool
 lmpi_comm_has(uint32_t world)
 {
 	for (const struct lmpi_comm *c = comms; c != NULL; c = c->list_next)
-		if (has_member(c, world))
+		if (lmpi_comm_has_member(c, world))
 			return true;
 	return false;
 }

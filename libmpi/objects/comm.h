@@ -130,6 +130,8 @@ void lmpi_comm_make_whole(struct lmpi_comm *c,
 			  void (*on_lost)(struct lmpi_comm *c, uint32_t world));
 /* The process of that world rank has failed; once for each. */
 void lmpi_comm_lose(uint32_t world);
+/* Is that process a member, of either side? */
+bool lmpi_comm_has_member(const struct lmpi_comm *c, uint32_t world);
 /* A slot that is empty gets size bytes, zero but for drop.  NULL: no memory. */
 struct lmpi_attached *lmpi_comm_attach(struct lmpi_comm *c, enum lmpi_comm_slot slot, size_t size,
 				       void (*drop)(struct lmpi_attached *a,

@@ -3,7 +3,10 @@
 #include "boot.h"
 #include "epoch.h"
 #include "transport.h"
+#include "transports.h"
 
+#include "base/clock.h"
+#include "driver/suci_udp.h"
 #include "ft/ft.h"
 
 #include <stdatomic.h>
@@ -12,6 +15,8 @@
 #include <string.h>
 
 #define eng lmpi_eng
+
+#define LAST_TURNS 16 /* of reading what the dead have sent; each reads some dozen messages */
 
 /* What is sent keeps its bytes until it is done. */
 struct parcel {
@@ -34,6 +39,10 @@ static struct {
 	_Atomic bool *gone; /* [slots_max] somebody says so */
 	uint32_t *failure;  /* [slots_max] in their order */
 	uint32_t failures;
+	/* Lost, but a collective call may need what they have sent: hold_loss(). */
+	uint32_t *held; /* [slots_max] */
+	uint32_t held_n;
+	uint64_t held_ns; /* until then; of the first of them */
 	struct waiter *waiters;
 	/* Of the agreement that is being begun: its result may come at once. */
 	struct waiter *begun;
@@ -110,6 +119,61 @@ end_with_stranger(uint32_t rank)
 }
 
 static void
+lose_now(uint32_t rank)
+{
+	g.failure[g.failures++] = rank;
+	lmpi_engine_lost(&eng, &eng.peer[rank]);
+	lmpi_tp_shun(rank);
+	if (g.comms)
+		g.comms->lost(rank);
+}
+
+/* Who is through with a collective call may die at once, and the others hear of that before they
+ * are through: what it and the living sent is still under way, or one of them is not scheduled.
+ * Such a call is to end well where it can.  So that loss counts when the call is over, at the
+ * latest after a while.  lib/ft knows at once, and tells the others. */
+static bool
+hold_loss(uint32_t rank)
+{
+	uint64_t most = lmpi_knob_number(LMPI_KNOB_LAST_WORDS) * BASE_MS_NS;
+
+	if (most == 0 || lmpi_sp() || !g.comms || !g.comms->meets(rank))
+		return false;
+	if (g.held_n == 0)
+		lmpi_loop.look_ns = g.held_ns = suci_udp_now_ns() + most;
+	g.held[g.held_n++] = rank;
+	return true;
+}
+
+static bool
+waits_for_call(uint32_t rank)
+{
+	for (uint32_t i = 0; i < g.held_n; i++)
+		if (g.held[i] == rank)
+			return true;
+	return false;
+}
+
+/* Of those who are held: all, or whom no call needs. */
+static void
+lose_held(bool all)
+{
+	uint32_t n = g.held_n, left = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t rank = g.held[i];
+		if (!all && g.comms->meets(rank)) {
+			g.held[left++] = rank;
+			continue;
+		}
+		g.held_n = left; /* not held while it is lost */
+		lose_now(rank);
+	}
+	g.held_n = left;
+	lmpi_loop.look_ns = left > 0 ? g.held_ns : 0;
+}
+
+static void
 lose_rank(void *user, uint32_t rank)
 {
 	(void)user;
@@ -119,11 +183,8 @@ lose_rank(void *user, uint32_t rank)
 		end_with_stranger(rank);
 		return;
 	}
-	g.failure[g.failures++] = rank;
-	lmpi_engine_lost(&eng, &eng.peer[rank]);
-	lmpi_tp_shun(rank);
-	if (g.comms)
-		g.comms->lost(rank);
+	if (!hold_loss(rank))
+		lose_now(rank);
 }
 
 static void
@@ -217,17 +278,28 @@ lmpi_end_epoch(void)
 			ft_failed(g.ft, r);
 }
 
+/* What the dead have sent may be here, unread. */
+static void
+hear_the_dead(void)
+{
+	for (int i = 0; i < LAST_TURNS && lmpi_loop.up; i++)
+		if (!lmpi_tp_poll())
+			return;
+}
+
 static void
 take_death_news(void)
 {
 	if (eng.in_transport || eng.in_done || !g.ft)
 		return;
-	atomic_store(&lmpi_loop.news, false);
+	if (atomic_exchange(&lmpi_loop.news, false))
+		hear_the_dead();
 	if (lmpi_sp_over())
 		lmpi_end_epoch();
 	for (uint32_t r = 0; r < lmpi_world.slots; r++)
 		if (atomic_load_explicit(&g.gone[r], memory_order_relaxed))
 			ft_failed(g.ft, r);
+	lose_held(g.held_n > 0 && suci_udp_now_ns() >= g.held_ns);
 	if (eng.pending)
 		lmpi_pump(&eng);
 	lmpi_tp_kick();
@@ -256,7 +328,8 @@ lmpi_survive_start(void)
 
 	g.gone = calloc(most, sizeof *g.gone);
 	g.failure = calloc(most, sizeof *g.failure);
-	if (!g.gone || !g.failure)
+	g.held = calloc(most, sizeof *g.held);
+	if (!g.gone || !g.failure || !g.held)
 		return LMPI_ERR_NO_MEM;
 	g.ft = ft_new(lmpi_world.rank, eng.size, &ops, NULL, &memory);
 	eng.ft_handler = hear_frame;
@@ -285,8 +358,12 @@ lmpi_survive_stop(void)
 	g.ft = NULL;
 	free((void *)(uintptr_t)g.gone);
 	free(g.failure);
+	free(g.held);
 	g.gone = NULL;
 	g.failure = NULL;
+	g.held = NULL;
+	g.held_n = 0;
+	lmpi_loop.look_ns = 0;
 	g.failures = 0;
 }
 
@@ -338,7 +415,24 @@ lmpi_failures(const uint32_t **world)
 bool
 lmpi_has_failed(uint32_t world)
 {
-	return g.ft && world < lmpi_world.slots && ft_has_failed(g.ft, world);
+	return g.ft && world < lmpi_world.slots && ft_has_failed(g.ft, world) &&
+	       !waits_for_call(world);
+}
+
+void
+lmpi_last_words_over(void)
+{
+	if (g.held_n > 0)
+		lmpi_loop.look_ns = 1;
+}
+
+void
+lmpi_last_words_review(bool all)
+{
+	if (g.held_n == 0 || eng.in_transport || eng.in_done)
+		return;
+	lose_held(all);
+	push_frames();
 }
 
 void

@@ -58,6 +58,8 @@
 	       "how long a rank waits without any relay; then the job ends")                       \
 	NUMBER(KEEP_GOING, "LIBMPI_KEEP_GOING", "", 0, 0, 1, NULL,                                 \
 	       "1: the death of a rank is an error of calls, not the end of the job")              \
+	NUMBER(LAST_WORDS, "LIBMPI_LAST_WORDS_MS", "ms", 100, 0, 600000, NULL,                     \
+	       "a collective call with a rank that dies may end well for so long; then it fails")  \
 	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
 	       "those of this job and of all jobs that it ever connects to or starts")             \
 	TEXT(RELAY, "LIBMPI_RELAY", "those of the job",                                            \
