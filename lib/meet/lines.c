@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "meet/lines.h"
 
+#include "canary.h"
+
 #include <string.h>
 
 static struct meet_piece nowhere;
@@ -72,40 +74,79 @@ free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	close_line_lane(l, t, now_ns);
 	drop_pieces(l, t);
-	if (t->import != MEET_LINE_NONE) {
+	if (t->import != MEET_LINE_NONE && !MEET_BUG(KEPT_LINE)) {
 		door_client_drop(l->client, t->import);
 		door_client_close(l->client, t->door);
 	}
 	t->state = MEET_LINE_FREE;
 }
 
-static struct meet_line *
-take_line(struct meet_lines *l, uint64_t now_ns)
+/* It is called, and whoever calls is forgotten. */
+static void
+shut_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
-	struct meet_line *best = NULL;
+	(void)door_client_unhold(l->client, 0, t->label);
+	free_line(l, t, now_ns);
+}
+
+static bool
+says_nothing(const struct meet_line *t, uint64_t now_ns)
+{
+	return t->state == MEET_LINE_KNOCKS && (!t->first || !t->first->whole) &&
+	       now_ns - t->since_ns >= MEET_LINE_SILENT_NS && !MEET_BUG(HOGGED);
+}
+
+/* Who makes room, if there is no free place. */
+static struct meet_line *
+find_victim(struct meet_lines *l, uint64_t now_ns)
+{
+	struct meet_line *silent = NULL;
 
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		/* Who is still there though all is said has to go if there is no other place. */
-		if (t->state == MEET_LINE_FREE || (!best && t->state == MEET_LINE_ENDS &&
-						   !t->unacked && t->import == MEET_LINE_NONE))
-			best = t;
-		if (t->state == MEET_LINE_FREE)
-			break;
+		/* Who is still there though all is said. */
+		if (t->state == MEET_LINE_ENDS && !t->unacked && t->import == MEET_LINE_NONE)
+			return t;
+		if (says_nothing(t, now_ns) && (!silent || t->turn < silent->turn))
+			silent = t;
 	}
-	if (!best)
-		return NULL;
-	if (best->state != MEET_LINE_FREE) {
-		(void)door_client_unhold(l->client, 0, best->label);
-		free_line(l, best, now_ns);
+	return silent;
+}
+
+static struct meet_line *
+seat_line(struct meet_lines *l, uint64_t now_ns)
+{
+	struct meet_line *t = l->line;
+
+	while (t < l->line + MEET_LINES_MAX && t->state != MEET_LINE_FREE)
+		t++;
+	if (t == l->line + MEET_LINES_MAX) {
+		t = find_victim(l, now_ns);
+		if (!t)
+			return NULL;
+		shut_line(l, t, now_ns);
 	}
-	*best = (struct meet_line){.import = MEET_LINE_NONE, .last = &best->first};
-	return best;
+	*t = (struct meet_line){.import = MEET_LINE_NONE,
+				.last = &t->first,
+				.since_ns = now_ns,
+				.turn = l->turns++};
+	return t;
+}
+
+static bool
+door_closes(const struct meet_lines *l, uint32_t door)
+{
+	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->closes && t->door == door)
+			return true;
+	return false;
 }
 
 enum suci_verdict
 meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label, uint64_t now_ns)
 {
-	struct meet_line *t = take_line(l, now_ns);
+	if (door_closes(l, door))
+		return SUCI_DROPPED;
+	struct meet_line *t = seat_line(l, now_ns);
 
 	if (!t)
 		return SUCI_REFUSED;
@@ -124,12 +165,17 @@ meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label, uint64_t no
 uint32_t
 meet_lines_knocks(const struct meet_lines *l, uint32_t door)
 {
+	uint32_t best = MEET_LINE_NONE;
+
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++) {
 		const struct meet_line *t = &l->line[i];
-		if (t->state == MEET_LINE_KNOCKS && t->door == door && t->first && t->first->whole)
-			return i;
+		if (t->state == MEET_LINE_KNOCKS && t->door == door && t->first &&
+		    t->first->whole &&
+		    (best == MEET_LINE_NONE ||
+		     (t->turn < l->line[best].turn && !MEET_BUG(ANY_ORDER))))
+			best = i;
 	}
-	return MEET_LINE_NONE;
+	return best;
 }
 
 uint32_t
@@ -142,10 +188,48 @@ meet_lines_knock(struct meet_lines *l, uint32_t door)
 	return i;
 }
 
+/* A conversation that somebody began by calling at that door, or NULL. */
+static struct meet_line *
+find_caller_on(struct meet_lines *l, uint32_t door)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state == MEET_LINE_ON && t->import == MEET_LINE_NONE && t->door == door)
+			return t;
+	return NULL;
+}
+
+void
+meet_lines_close(struct meet_lines *l, uint32_t door, uint64_t now_ns)
+{
+	struct meet_line *called = find_caller_on(l, door);
+
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state == MEET_LINE_KNOCKS && t->door == door)
+			shut_line(l, t, now_ns);
+	if (called && !MEET_BUG(SLAMMED))
+		called->closes = true;
+	else
+		door_client_close(l->client, door);
+}
+
+/* A conversation is over: is its door the one of a port that is closed? */
+static void
+close_behind(struct meet_lines *l, struct meet_line *t)
+{
+	if (!t->closes)
+		return;
+	struct meet_line *other = find_caller_on(l, t->door);
+	t->closes = false;
+	if (other)
+		other->closes = true;
+	else
+		door_client_close(l->client, t->door);
+}
+
 uint32_t
 meet_lines_keep(struct meet_lines *l, uint64_t now_ns)
 {
-	struct meet_line *t = take_line(l, now_ns);
+	struct meet_line *t = seat_line(l, now_ns);
 
 	if (!t)
 		return MEET_LINE_NONE;
@@ -220,10 +304,22 @@ void
 meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		bool gone = t->over || (t->import != MEET_LINE_NONE && !t->unacked);
+		bool late = t->since_ns + MEET_LINE_LINGER_NS <= now_ns && !MEET_BUG(LINGERS);
+		bool gone = t->over || (t->import != MEET_LINE_NONE && (!t->unacked || late));
 		if (t->state == MEET_LINE_ENDS && gone)
 			free_line(l, t, now_ns);
 	}
+}
+
+uint64_t
+meet_lines_due(const struct meet_lines *l)
+{
+	uint64_t due = BASE_NEVER_NS;
+
+	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state == MEET_LINE_ENDS && t->import != MEET_LINE_NONE && !MEET_BUG(LINGERS))
+			due = base_min_ns(due, t->since_ns + MEET_LINE_LINGER_NS);
+	return due;
 }
 
 void
@@ -236,6 +332,8 @@ meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 		return;
 	}
 	t->state = MEET_LINE_ENDS;
+	t->since_ns = now_ns;
+	close_behind(l, t);
 	meet_lines_turn(l, now_ns);
 }
 

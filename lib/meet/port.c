@@ -110,21 +110,39 @@ meet_port_silent(const struct meet_port *p, int seat, uint64_t now_ns)
 	return g->state != MEET_GUEST_KNOCKED && now_ns >= g->until_ns;
 }
 
-int
-meet_port_take(struct meet_port *p, uint64_t now_ns, uint8_t word[MEET_WORD_BYTES])
+static int
+first_knock(const struct meet_port *p)
 {
 	int first = -1;
 
-	if (meet_port_any_taken(p))
-		return -1;
 	for (int i = 0; i < (int)MEET_GUESTS_MAX; i++)
 		if (p->guest[i].state == MEET_GUEST_KNOCKED &&
 		    (first < 0 || p->guest[i].turn < p->guest[first].turn))
 			first = i;
+	return first;
+}
+
+enum meet_turn
+meet_port_turn(struct meet_port *p, bool far, uint64_t now_ns, uint64_t due_ns, int *seat,
+	       uint8_t word[MEET_WORD_BYTES])
+{
+	int first = first_knock(p);
+
+	if (far && !p->far_waits)
+		p->far_turn = p->knocks++;
+	p->far_waits = far;
+	/* Who was taken may believe that the conversation has begun. */
+	if (meet_port_any_taken(p))
+		return MEET_TURN_WAIT;
+	if (far && (first < 0 || p->far_turn < p->guest[first].turn)) {
+		p->far_waits = false;
+		return MEET_TURN_FAR;
+	}
 	if (first < 0)
-		return -1;
+		return now_ns >= due_ns ? MEET_TURN_LATE : MEET_TURN_WAIT;
 	p->guest[first].state = MEET_GUEST_TAKEN;
 	p->guest[first].until_ns = now_ns + MEET_GUEST_NS;
 	meet_word_write(word, MEET_TAKEN, p->token);
-	return first;
+	*seat = first;
+	return MEET_TURN_NEAR;
 }

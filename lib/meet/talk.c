@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "meet/talk.h"
 
+#include "canary.h"
+
 #include "base/assert.h"
 #include "base/clock.h"
 
 #include <string.h>
 
+#ifdef SUCI_CANARY
+enum meet_bug meet_canary;
+#endif
+
 void
-meet_talk_init(struct meet_talk *t, bool far, uint64_t token, uint64_t swap_ns)
+meet_talk_init(struct meet_talk *t, bool far, uint64_t token, uint64_t swap_ns, uint64_t decide_ns)
 {
-	*t = (struct meet_talk){.far = far, .token = token, .swap_ns = swap_ns};
+	*t = (struct meet_talk){
+		.far = far, .token = token, .swap_ns = swap_ns, .decide_ns = decide_ns};
 }
 
 static void
@@ -85,25 +92,46 @@ meet_talk_swap(struct meet_talk *t, const void *mine, size_t len, void *theirs, 
 	(void)meet_talk_over(t, now_ns);
 }
 
+/* Words of 8 bytes, as this machine has them: both sides are of one kind. */
+void
+meet_talk_decide(struct meet_talk *t, uint64_t mine, uint64_t now_ns)
+{
+	bool waits = !t->accepts && !mine && !MEET_BUG(PRESUMED);
+
+	t->verdict = mine;
+	t->due_ns = waits ? later(t->heard_ns, t->decide_ns) : later(now_ns, t->swap_ns);
+	begin_step(t, MEET_PHASE_DECIDE, (const uint8_t *)&t->verdict, waits ? 0 : sizeof mine,
+		   (uint8_t *)&t->outcome, sizeof t->outcome);
+	(void)meet_talk_over(t, now_ns);
+}
+
+/* The connector has heard the acceptor's outcome, and says what it is to both. */
+static void
+answer_outcome(struct meet_talk *t)
+{
+	t->verdict = t->outcome;
+	t->to_say = sizeof t->verdict;
+}
+
 /* ---- words ---- */
 
 /* Somebody knocks over a door: tell it that it is taken. */
 static void
 answer_knock(struct meet_talk *t)
 {
-	if (!meet_word_is(t->words, MEET_KNOCK_FAR, t->token)) {
+	if (!MEET_BUG(ANYBODY) && !meet_word_is(t->words, MEET_KNOCK_FAR, t->token)) {
 		t->state = MEET_WRONG;
 		return;
 	}
 	memcpy(t->theirs, t->words + MEET_WORD_BYTES, MEET_GREETING_BYTES);
 	meet_word_write(t->words, MEET_TAKEN, t->token);
 	memcpy(t->words + MEET_WORD_BYTES, t->mine, MEET_GREETING_BYTES);
-	t->unsure = true;
+	t->unsure = !MEET_BUG(SURE);
 	begin_step(t, MEET_PHASE_GO, t->words, MEET_FAR_BYTES, NULL, 0);
 }
 
 static void
-hear_answer(struct meet_talk *t)
+hear_taken(struct meet_talk *t)
 {
 	if (!meet_word_is(t->words, MEET_TAKEN, t->token)) {
 		t->state = MEET_WRONG;
@@ -123,10 +151,12 @@ end_step(struct meet_talk *t, uint64_t now_ns)
 	if (t->phase == MEET_PHASE_KNOCK && t->accepts)
 		answer_knock(t);
 	else if (t->phase == MEET_PHASE_KNOCK)
-		hear_answer(t);
+		hear_taken(t);
 	else if (t->phase == MEET_PHASE_GO && !t->accepts)
 		meet_talk_swap(t, t->mine, MEET_GREETING_BYTES, t->theirs, MEET_GREETING_BYTES,
 			       now_ns);
+	else if (t->phase == MEET_PHASE_DECIDE && !t->to_say)
+		answer_outcome(t);
 	else
 		t->state = MEET_DONE;
 }
@@ -165,6 +195,7 @@ meet_talk_heard(struct meet_talk *t, size_t n, uint64_t now_ns)
 {
 	BASE_ASSERT(t->state == MEET_UNDER_WAY && n <= t->to_hear - t->heard);
 	t->heard += n;
+	t->heard_ns = now_ns;
 	if (t->said == t->to_say && t->heard == t->to_hear)
 		end_step(t, now_ns);
 }
@@ -181,7 +212,7 @@ meet_talk_over(struct meet_talk *t, uint64_t now_ns)
 {
 	if (t->state == MEET_UNDER_WAY && !t->to_say && !t->to_hear)
 		t->state = MEET_DONE;
-	if (t->state == MEET_UNDER_WAY && now_ns >= t->due_ns)
+	if (t->state == MEET_UNDER_WAY && now_ns >= t->due_ns && !MEET_BUG(PATIENT))
 		t->state = MEET_LATE;
 	return t->state != MEET_UNDER_WAY;
 }

@@ -34,12 +34,6 @@ lmpi_guests_free(struct lmpi_guests *g)
 	free(g);
 }
 
-bool
-lmpi_guests_any_taken(const struct lmpi_guests *g)
-{
-	return meet_port_any_taken(&g->port);
-}
-
 static void
 hang_up_guest(struct lmpi_guests *g, int seat, uint64_t *count)
 {
@@ -82,15 +76,19 @@ hear_guests(struct lmpi_guests *g, uint64_t now_ns, int *fd)
 			hear_guest(g, i, now_ns, fd);
 }
 
-static void
-tell_taken(struct lmpi_guests *g, uint64_t now_ns)
+static enum meet_turn
+turn_guests(struct lmpi_guests *g, bool far, uint64_t now_ns, uint64_t due_ns)
 {
 	uint8_t word[MEET_WORD_BYTES];
-	int seat = meet_port_take(&g->port, now_ns, word);
+	int seat;
+	enum meet_turn turn = meet_port_turn(&g->port, far, now_ns, due_ns, &seat, word);
 
+	if (turn != MEET_TURN_NEAR)
+		return turn;
 	/* So little fits into an empty socket. */
-	if (seat >= 0 && send(g->fd[seat], word, sizeof word, MSG_NOSIGNAL) != (ssize_t)sizeof word)
+	if (send(g->fd[seat], word, sizeof word, MSG_NOSIGNAL) != (ssize_t)sizeof word)
 		hang_up_guest(g, seat, &lmpi_stats.knocks_wrong);
+	return MEET_TURN_WAIT;
 }
 
 /* ---- letting in ---- */
@@ -137,11 +135,13 @@ give_up_oldest(struct lmpi_guests *g)
 }
 
 int
-lmpi_guests_turn(struct lmpi_guests *g, int listening, uint64_t now_ns, int *fd)
+lmpi_guests_turn(struct lmpi_guests *g, int listening, bool far, uint64_t now_ns, uint64_t due_ns,
+		 int *fd, enum meet_turn *turn)
 {
 	int err = 0;
 
 	*fd = -1;
+	*turn = MEET_TURN_WAIT;
 	hear_guests(g, now_ns, fd);
 	if (*fd < 0) {
 		err = let_guests_in(g, listening, now_ns);
@@ -149,7 +149,8 @@ lmpi_guests_turn(struct lmpi_guests *g, int listening, uint64_t now_ns, int *fd)
 			err = 0;
 		hear_guests(g, now_ns, fd);
 	}
-	if (*fd < 0)
-		tell_taken(g, now_ns);
-	return *fd < 0 ? err : 0;
+	if (*fd >= 0)
+		return 0;
+	*turn = turn_guests(g, far, now_ns, due_ns);
+	return *turn == MEET_TURN_FAR ? 0 : err;
 }

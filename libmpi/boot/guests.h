@@ -21,10 +21,9 @@ struct lmpi_guests *lmpi_guests_new(uint64_t token);
 /* Hangs up on all of them; accepts NULL. */
 void lmpi_guests_free(struct lmpi_guests *g);
 /* Hears all and lets in who waits at the listening socket, which does not block.  *fd: the one
- * whose conversation begins, which is the caller's now, or -1.  0, or why nobody can be let in
- * (errno). */
-int lmpi_guests_turn(struct lmpi_guests *g, int listening, uint64_t now_ns, int *fd);
-/* Somebody was told TAKEN and may have begun to talk. */
-bool lmpi_guests_any_taken(const struct lmpi_guests *g);
+ * whose conversation begins, which is the caller's now, or -1.  Else *turn, but for NEAR: that is
+ * told here.  far, due_ns: as for meet_port_turn().  0, or why nobody can be let in (errno). */
+int lmpi_guests_turn(struct lmpi_guests *g, int listening, bool far, uint64_t now_ns,
+		     uint64_t due_ns, int *fd, enum meet_turn *turn);
 
 #endif

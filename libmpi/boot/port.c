@@ -89,8 +89,13 @@ await_fd(int fd, short events, uint64_t deadline)
 static int64_t
 push_some(const struct lmpi_talk *t, const void *data, size_t len)
 {
+	char c;
+
 	if (t->fd < 0)
 		return lmpi_doors_say(t->door, data, len);
+	/* The kernel takes bytes for who has hung up already. */
+	if (recv(t->fd, &c, 1, MSG_PEEK) == 0)
+		return -1;
 	ssize_t n = send(t->fd, data, len, MSG_NOSIGNAL);
 	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
@@ -389,7 +394,7 @@ begin_talk(double seconds)
 static void
 begin_steps(struct lmpi_talk *t, uint64_t token)
 {
-	meet_talk_init(&t->say, t->fd < 0, token, seconds_ns(t->swap_s));
+	meet_talk_init(&t->say, t->fd < 0, token, seconds_ns(t->swap_s), seconds_ns(SWAP_S / 2));
 }
 
 /* Who knocked at the port's door begins to talk; false: it did not knock rightly, or has gone. */
@@ -438,20 +443,24 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 		if (lmpi_spawn_unmet(name, why))
 			return ERR_PORT;
 		uint32_t door = p->door;
-		t->door = door != DOOR_NONE ? lmpi_doors_knock(door) : DOOR_NONE;
-		if (t->door != DOOR_NONE && take_far(p->door_token, t, mine, theirs))
-			return LMPI_OK;
-		int err = lmpi_guests_turn(p->guests, p->fd, now, &t->fd);
+		bool far = door != DOOR_NONE && lmpi_doors_knocks(door);
+		enum meet_turn turn;
+		int err = lmpi_guests_turn(p->guests, p->fd, far, now, deadline, &t->fd, &turn);
 		if (err) {
 			snprintf(why, LMPI_WHY, "accepting at the port: %s", strerror(err));
 			return LMPI_ERR_OTHER;
 		}
 		if (t->fd >= 0)
 			return greet_near(p->token, t, mine, theirs, why);
-		/* Who was taken may believe that the conversation has begun. */
-		if (now >= deadline && !lmpi_guests_any_taken(p->guests))
+		if (turn == MEET_TURN_LATE)
 			break;
-		(void)lmpi_wait_until(door != DOOR_NONE ? port_door_heard : never, &door,
+		if (turn == MEET_TURN_FAR) {
+			t->door = lmpi_doors_knock(door);
+			if (take_far(p->door_token, t, mine, theirs))
+				return LMPI_OK;
+			continue;
+		}
+		(void)lmpi_wait_until(door != DOOR_NONE && !far ? port_door_heard : never, &door,
 				      now + LOOK_NS);
 	}
 	snprintf(why, LMPI_WHY, "nobody connected within %g s", seconds);
@@ -575,6 +584,16 @@ lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t 
 {
 	meet_talk_swap(&t->say, mine, len, theirs, their_len, suci_udp_now_ns());
 	return play_swap(t, phase, why);
+}
+
+int
+lmpi_talk_decide(struct lmpi_talk *t, const char *phase, uint64_t mine, uint64_t *theirs,
+		 char why[LMPI_WHY])
+{
+	meet_talk_decide(&t->say, mine, suci_udp_now_ns());
+	int rc = play_swap(t, phase, why);
+	*theirs = t->say.outcome;
+	return rc;
 }
 
 void

@@ -82,6 +82,12 @@ swap_as_leader(void *arg, const char *phase, const void *mine, size_t len, void 
 }
 
 static int
+decide_as_leader(void *arg, const char *phase, uint64_t mine, uint64_t *theirs)
+{
+	return swap_as_leader(arg, phase, &mine, sizeof(mine), theirs, sizeof(*theirs));
+}
+
+static int
 check_leaders(const struct lmpi_comm *c, MPI_Comm peer, int remote_leader, int tag,
 	      struct leaders *l)
 {
@@ -209,8 +215,9 @@ lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int r
 	rc = share_news(c, local_leader, &news, world, &remote);
 	free(world);
 	if (rc == MPI_SUCCESS && news.others)
-		rc = lmpi_introduce(c, local_leader, swap_as_leader, &l, (uint32_t)news.size,
-				    &cards, &remote);
+		rc = lmpi_introduce(c, local_leader,
+				    &(struct lmpi_leaders){swap_as_leader, decide_as_leader, &l},
+				    (uint32_t)news.size, &cards, &remote);
 	lmpi_cards_free(&cards);
 	if (rc)
 		return rc;

@@ -87,7 +87,7 @@ lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards)
 
 /* The leaders' part.  All is said at once: the other side may be far away. */
 static int
-swap_cards(lmpi_swap_fn *swap, void *arg, const struct lmpi_cards *cards, struct side *theirs,
+swap_cards(const struct lmpi_leaders *how, const struct lmpi_cards *cards, struct side *theirs,
 	   uint8_t *their_cards, uint32_t n)
 {
 	size_t their_len = (size_t)n * LMPI_CARD_BYTES;
@@ -95,8 +95,8 @@ swap_cards(lmpi_swap_fn *swap, void *arg, const struct lmpi_cards *cards, struct
 	int rc = in != NULL ? MPI_SUCCESS : no_cards();
 
 	if (rc == MPI_SUCCESS)
-		rc = swap(arg, "the cards of all processes", cards->words,
-			  cards->said ? 0 : cards->len, in, sizeof(*theirs) + their_len);
+		rc = how->swap(how->arg, "the cards of all processes", cards->words,
+			       cards->said ? 0 : cards->len, in, sizeof(*theirs) + their_len);
 	if (rc == MPI_SUCCESS) {
 		memcpy(theirs, in, sizeof(*theirs));
 		memcpy(their_cards, in + sizeof(*theirs), their_len);
@@ -111,13 +111,13 @@ swap_cards(lmpi_swap_fn *swap, void *arg, const struct lmpi_cards *cards, struct
 
 /* All of this side have come so far, with or without an error: what is the outcome? */
 static int
-agree_outcome(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, int rc)
+agree_outcome(struct lmpi_comm *c, int leader, const struct lmpi_leaders *how, int rc)
 {
 	uint64_t mine = (uint64_t)rc, theirs = 0;
 	int err = lmpi_coll_max_u64(c, &mine);
 
 	if (err == MPI_SUCCESS && c->rank == leader) {
-		err = swap(arg, "what came of it", &mine, sizeof(mine), &theirs, sizeof(theirs));
+		err = how->decide(how->arg, "what came of it", mine, &theirs);
 		mine = err ? (uint64_t)err : theirs > mine ? theirs : mine;
 		err = MPI_SUCCESS;
 	}
@@ -147,7 +147,7 @@ adopt_cards(const uint8_t *cards, uint32_t n, struct lmpi_group **remote)
 }
 
 static int
-exchange_groups(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
+exchange_groups(struct lmpi_comm *c, int leader, const struct lmpi_leaders *how, uint32_t n,
 		const struct lmpi_cards *cards, uint8_t *their_cards, struct lmpi_group **remote)
 {
 	const struct side *mine = side_of_cards(cards);
@@ -155,7 +155,7 @@ exchange_groups(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, 
 	int rc;
 
 	if (c->rank == leader)
-		theirs.rc = swap_cards(swap, arg, cards, &theirs, their_cards, n);
+		theirs.rc = swap_cards(how, cards, &theirs, their_cards, n);
 	rc = lmpi_coll_bcast_bytes(c, &theirs, sizeof(theirs), leader);
 	if (rc == MPI_SUCCESS && theirs.rc) {
 		rc = (int)theirs.rc;
@@ -167,11 +167,11 @@ exchange_groups(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, 
 		rc = lmpi_coll_bcast_bytes(c, their_cards, (int64_t)n * LMPI_CARD_BYTES, leader);
 	if (rc == MPI_SUCCESS)
 		rc = adopt_cards(their_cards, n, remote);
-	return agree_outcome(c, leader, swap, arg, rc);
+	return agree_outcome(c, leader, how, rc);
 }
 
 int
-lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
+lmpi_introduce(struct lmpi_comm *c, int leader, const struct lmpi_leaders *how, uint32_t n,
 	       struct lmpi_cards *cards, struct lmpi_group **remote)
 {
 	uint8_t *their_cards = malloc((size_t)n * LMPI_CARD_BYTES);
@@ -181,7 +181,7 @@ lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, u
 	if (rc == MPI_SUCCESS && cards->words == NULL)
 		rc = gather_cards(c, cards);
 	if (rc == MPI_SUCCESS)
-		rc = exchange_groups(c, leader, swap, arg, n, cards, their_cards, remote);
+		rc = exchange_groups(c, leader, how, n, cards, their_cards, remote);
 	free(their_cards);
 	if (rc && *remote != NULL) {
 		lmpi_group_unref(*remote);

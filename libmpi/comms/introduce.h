@@ -18,8 +18,17 @@
 typedef int lmpi_swap_fn(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
 			 size_t their_len);
 
-/* swap() says that the other leader has gone, and that this is no error: lmpi_introduce() returns
- * it in all processes of this side, and says nothing. */
+/* The last that they say: what came of it at either side, 0 if all went well. */
+typedef int lmpi_decide_fn(void *arg, const char *phase, uint64_t mine, uint64_t *theirs);
+/* How two leaders reach each other. */
+struct lmpi_leaders {
+	lmpi_swap_fn *swap;
+	lmpi_decide_fn *decide;
+	void *arg;
+};
+
+/* swap() or decide() says that the other leader has gone, and that this is no error:
+ * lmpi_introduce() returns it in all processes of this side, and says nothing. */
 #define LMPI_INTRODUCE_GONE (-1)
 
 /* The cards of one side: what its leader says first. */
@@ -32,9 +41,9 @@ struct lmpi_cards {
 int lmpi_cards_gather(struct lmpi_comm *c, struct lmpi_cards *cards);
 void lmpi_cards_free(struct lmpi_cards *cards);
 
-/* n: processes of the other side.  swap and arg count at the leader.  *remote: a reference.  cards:
+/* n: processes of the other side.  How counts at the leader.  *remote: a reference.  cards:
  * gathered here if they were not before. */
-int lmpi_introduce(struct lmpi_comm *c, int leader, lmpi_swap_fn *swap, void *arg, uint32_t n,
+int lmpi_introduce(struct lmpi_comm *c, int leader, const struct lmpi_leaders *how, uint32_t n,
 		   struct lmpi_cards *cards, struct lmpi_group **remote);
 
 #endif

@@ -32,15 +32,30 @@ draw_cid(void)
 }
 
 static int
+end_of_talk(int rc, const char *why)
+{
+	if (rc == LMPI_TALK_GONE)
+		return LMPI_INTRODUCE_GONE;
+	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
+}
+
+static int
 swap_over_talk(void *arg, const char *phase, const void *mine, size_t len, void *theirs,
 	       size_t their_len)
 {
 	char why[LMPI_WHY];
 	int rc = lmpi_talk_swap(arg, phase, mine, len, theirs, their_len, why);
 
-	if (rc == LMPI_TALK_GONE)
-		return LMPI_INTRODUCE_GONE;
-	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
+	return end_of_talk(rc, why);
+}
+
+static int
+decide_over_talk(void *arg, const char *phase, uint64_t mine, uint64_t *theirs)
+{
+	char why[LMPI_WHY];
+	int rc = lmpi_talk_decide(arg, phase, mine, theirs, why);
+
+	return end_of_talk(rc, why);
 }
 
 /* The root's part: the other root at the other end of *talk.  cards: of who connects. */
@@ -93,8 +108,9 @@ meet_once(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *por
 			(void)lmpi_error(rc, "the root, rank %d, could not %s", root,
 					 how == LMPI_MEET_ACCEPT ? "accept" : "connect");
 	} else if (rc == MPI_SUCCESS) {
-		rc = lmpi_introduce(c, root, swap_over_talk, &talk, (uint32_t)g->said.size, &cards,
-				    remote);
+		rc = lmpi_introduce(c, root,
+				    &(struct lmpi_leaders){swap_over_talk, decide_over_talk, &talk},
+				    (uint32_t)g->said.size, &cards, remote);
 	}
 	lmpi_talk_end(&talk);
 	lmpi_cards_free(&cards);

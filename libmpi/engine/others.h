@@ -133,6 +133,10 @@ int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
  * LMPI_TALK_GONE: it went away, and t->say.unsure. */
 int lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
 		   void *theirs, size_t their_len, char why[LMPI_WHY]);
+/* What came of it at either side, last of all; 0: all went well (meet/talk.h says who waits for
+ * whom).  As lmpi_talk_swap(). */
+int lmpi_talk_decide(struct lmpi_talk *t, const char *phase, uint64_t mine, uint64_t *theirs,
+		     char why[LMPI_WHY]);
 /* Does nothing for LMPI_NO_TALK. */
 void lmpi_talk_end(struct lmpi_talk *t);
 

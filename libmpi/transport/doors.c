@@ -371,7 +371,7 @@ lmpi_doors_open(uint32_t *door, struct door_address *at, char why[LMPI_WHY])
 void
 lmpi_doors_close(uint32_t door)
 {
-	door_client_close(&doors.client, door);
+	lmpi_talks_close(door);
 }
 
 bool
@@ -504,7 +504,7 @@ lmpi_doors_turn(uint64_t now_ns)
 		return;
 	if (!door_client_turn(&doors.client))
 		wake_doors(now_ns + DOOR_CLIENT_SOON_NS);
-	lmpi_talks_turn();
+	wake_doors(lmpi_talks_turn());
 	if (doors.shared || eng.closing)
 		return;
 	if (now_ns - doors.looked_ns >= LOOK_NS)

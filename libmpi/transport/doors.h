@@ -46,7 +46,9 @@ void lmpi_talks_begin(void);
 enum suci_verdict lmpi_talk_came(uint32_t door, uint32_t label);
 void lmpi_talk_gone(uint32_t label);
 void lmpi_talk_lost(uint32_t import, bool refused);
-void lmpi_talks_turn(void);
+void lmpi_talks_close(uint32_t door);
+/* When the next one is due. */
+uint64_t lmpi_talks_turn(void);
 /* The relay is gone, and all with it. */
 void lmpi_talks_over(void);
 

@@ -203,6 +203,7 @@ void
 lmpi_doors_hang_up(uint32_t talk)
 {
 	meet_lines_hang_up(&lines, talk, eng.now_ns);
+	doors.due_ns = 0;
 }
 
 /* ---- what doors and lanes tell ---- */
@@ -220,15 +221,22 @@ lmpi_talk_lost(uint32_t import, bool refused)
 }
 
 void
+lmpi_talks_close(uint32_t door)
+{
+	meet_lines_close(&lines, door, eng.now_ns);
+}
+
+void
 lmpi_talks_over(void)
 {
 	meet_lines_over(&lines, eng.now_ns);
 }
 
-void
+uint64_t
 lmpi_talks_turn(void)
 {
 	meet_lines_turn(&lines, eng.now_ns);
+	return meet_lines_due(&lines);
 }
 
 void *

@@ -81,7 +81,9 @@ play_guests(struct bytes b)
 		} else if (meet_port_seated(&p, seat)) {
 			say_as_guest(&p, seat, &b, &goes);
 		}
-		if (!goes && meet_port_take(&p, now, word) >= 0)
+		int first;
+		if (!goes &&
+		    meet_port_turn(&p, what & 16, now, now, &first, word) == MEET_TURN_NEAR)
 			BASE_ASSERT(meet_port_any_taken(&p) && p.knocks > knocks++);
 	}
 }
@@ -93,7 +95,7 @@ static uint8_t knock[MEET_KNOCK_BYTES], greeting[MEET_GREETING_BYTES], first[256
 static void
 begin_talk(struct meet_talk *t, uint8_t how, uint64_t now)
 {
-	meet_talk_init(t, how % 4 < 2, TOKEN, SWAP);
+	meet_talk_init(t, how % 4 < 2, TOKEN, SWAP, SWAP / 2);
 	if (how % 4 == 0)
 		meet_talk_take(t, knock, greeting, now);
 	else if (how % 4 == 3)
@@ -135,7 +137,10 @@ play_talk(struct bytes b)
 			continue;
 		if (t.state != MEET_DONE || ++swaps > 4)
 			return;
-		meet_talk_swap(&t, knock, n, got, n % sizeof got, now);
+		if (n & 1)
+			meet_talk_swap(&t, knock, n, got, n % sizeof got, now);
+		else
+			meet_talk_decide(&t, n & 2, now);
 	}
 }
 

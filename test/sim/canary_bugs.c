@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/door/client, lib/mpi, lib/ft,
- * lib/light, lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant that it
- * is known to break, within a few seeds; and every invariant must be broken by one of them.  An
- * invariant that nothing can break checks nothing. */
+ * lib/light, lib/meet, lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant
+ * that it is known to break, within a few seeds; and every invariant must be broken by one of them.
+ * An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/door/client/canary.h"
 #include "lib/ft/canary.h"
 #include "lib/light/canary.h"
+#include "lib/meet/canary.h"
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
 #include "lib/quorum/canary.h"
@@ -42,7 +43,7 @@ canary_bugs(const char *only)
 
 typedef void run_fn(uint64_t seed, bool verbose, struct outcome *o);
 
-#define B(inv) (1u << INV_##inv)
+#define B(inv) (UINT64_C(1) << INV_##inv)
 
 static const struct plan {
 	enum suci_bug suci;
@@ -51,7 +52,7 @@ static const struct plan {
 	const char *name;
 	run_fn *run;
 	const char *scenario;
-	uint32_t breaks; /* any of these */
+	uint64_t breaks; /* any of these */
 	enum lmpi_bug lmpi;
 	enum relay_bug relay;
 	enum ft_bug ft;
@@ -60,6 +61,7 @@ static const struct plan {
 	enum spx_bug spx;
 	enum door_bug door;
 	enum light_bug light;
+	enum meet_bug meet;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -353,6 +355,21 @@ static const struct plan {
 	P(UNSHARED, B(DARK)),
 	P(ONE_RELAY, B(LIT)),
 #undef P
+#define P(id, breaks_)                                                                   \
+	{                                                                                \
+		.meet = MEET_BUG_##id, .name = #id, .run = meet_run, .scenario = "meet", \
+		.breaks = breaks_                                                        \
+	}
+	P(PRESUMED, B(TOGETHER)),
+	P(ANYBODY, B(PROOF)),
+	P(SURE, B(REASON)),
+	P(PATIENT, B(COMPLETE)),
+	P(ANY_ORDER, B(TURN)),
+	P(HOGGED, B(COMPLETE)),
+	P(SLAMMED, B(TOGETHER)),
+	P(LINGERS, B(EMPTY)),
+	P(KEPT_LINE, B(EMPTY)),
+#undef P
 	{.relayset = RELAYSET_BUG_UNLIT,
 	 .name = "UNLIT",
 	 .run = relight_run,
@@ -418,6 +435,12 @@ static const char *const light_whats[] = {"",
 #undef X
 };
 
+static const char *const meet_whats[] = {"",
+#define X(id, what) what,
+					 MEET_BUGS(X)
+#undef X
+};
+
 static const char *const sp_whats[] = {"",
 #define X(id, what) what,
 				       SP_BUGS(X)
@@ -447,6 +470,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		relay_canary = p->relay;
 		door_canary = p->door;
 		light_canary = p->light;
+		meet_canary = p->meet;
 		ft_canary = p->ft;
 		sp_canary = p->sp;
 		quorum_canary = p->quorum;
@@ -462,11 +486,12 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 
 /* True: caught as it should be; *by says how. */
 static bool
-hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
+hunt(const struct plan *p, struct outcome *o, uint64_t *broken)
 {
 	uint32_t others = 0, seeds = SEEDS;
 
-	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx || p->light)
+	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx ||
+	    p->light || p->meet)
 		seeds = SEEDS_JOBS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
@@ -475,7 +500,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 		others += by != INV_NONE;
 		if (!(p->breaks >> by & 1) || by == INV_NONE)
 			continue;
-		*broken |= 1u << by;
+		*broken |= UINT64_C(1) << by;
 		printf("ok    %-11s %-14s seed %2u of %s: %.110s\n", p->name, invariant_name(by),
 		       i + 1, p->scenario, o->why);
 		return true;
@@ -485,6 +510,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	       p->spx	     ? spx_whats[p->spx]
 	       : p->door     ? door_whats[p->door]
 	       : p->light    ? light_whats[p->light]
+	       : p->meet     ? meet_whats[p->meet]
 	       : p->sp	     ? sp_whats[p->sp]
 	       : p->quorum   ? quorum_whats[p->quorum]
 	       : p->ft	     ? ft_whats[p->ft]
@@ -500,7 +526,8 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 int
 canary_bugs(const char *only)
 {
-	uint32_t passed = 0, failed = 0, broken = 0;
+	uint32_t passed = 0, failed = 0;
+	uint64_t broken = 0;
 	struct outcome *o =
 		mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (o == MAP_FAILED) {

@@ -53,6 +53,9 @@
 	  "no more links are lit than there are wavelengths, and none over a withdrawn port")      \
 	X(LIT, "by-light",                                                                         \
 	  "what is for a cluster goes over relays that have light to it, while there are such")    \
+	X(TOGETHER, "together",                                                                    \
+	  "two roots that met are connected at both sides or at none, by one accept, once")        \
+	X(TURN, "in-turn", "who came to a port first is taken first")                              \
 	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")          \
 	/* often */                                                                                \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")         \

@@ -146,6 +146,10 @@ const struct scenario scenarios[] = {
 	{"doors-two",
 	 "two relays each, of which any dies: reached in a bounded time, told so first", false,
 	 doors_two_run, NULL},
+	{"meet", "roots of jobs meet at ports while roots and relays die: together, in turn", false,
+	 meet_run, NULL},
+	{"meet-kills", "two roots meet, and one of all dies at some moment of it", false,
+	 meet_kills_run, NULL},
 	{"doors-pairs", "doors with two relays in each cluster", false, doors_pairs_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
@@ -247,13 +251,13 @@ fresh_seeds(const struct scenario *sc)
 {
 	if (sc->run == engines_run || sc->run == colls_run || sc->run == windows_run)
 		return 60;
-	if (sc->run == survive_run || sc->run == mmp_sites_run)
+	if (sc->run == survive_run || sc->run == mmp_sites_run || sc->run == meet_run)
 		return 60;
 	if (sc->run == sp_run)
 		return 150;
 	if (sc->run == sp_masters_run)
 		return 1;
-	if (sc->run == sp_clocks_run)
+	if (sc->run == sp_clocks_run || sc->run == meet_kills_run)
 		return 10;
 	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
@@ -267,8 +271,9 @@ fresh_seeds(const struct scenario *sc)
 static bool
 seeds_alone(const struct scenario *sc)
 {
-	return sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
-	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run;
+	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == spx_run ||
+	       sc->run == survive_run || sc->run == deaths_run || sc->run == colls_run ||
+	       sc->run == windows_run || sc->run == windows_flood_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */

@@ -135,6 +135,9 @@ void doors_guess_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_late_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_two_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
+/* meet.c */
+void meet_run(uint64_t seed, bool verbose, struct outcome *o);
+void meet_kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp_sites.c */

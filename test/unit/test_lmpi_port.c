@@ -61,7 +61,7 @@ swap_with(size_t says, bool hangs_up, bool unsure, char why[LMPI_WHY], char name
 	join_sockets(fd, &port);
 	snprintf(name, 64, "the root at 127.0.0.1:%u", port);
 	struct lmpi_talk t = {.fd = fd[0], .door = UINT32_MAX, .swap_s = 0.05};
-	meet_talk_init(&t.say, false, 0, 50 * BASE_MS_NS);
+	meet_talk_init(&t.say, false, 0, 50 * BASE_MS_NS, 25 * BASE_MS_NS);
 	t.say.unsure = unsure;
 	assert_int_equal(send(fd[1], THEIRS, says, 0), says);
 	if (hangs_up)

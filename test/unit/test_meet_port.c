@@ -38,10 +38,11 @@ static int
 take_one(uint64_t now_ns)
 {
 	uint8_t word[MEET_WORD_BYTES];
-	int seat = meet_port_take(&port, now_ns, word);
+	int seat;
 
-	if (seat >= 0)
-		assert_true(meet_word_is(word, MEET_TAKEN, TOKEN));
+	if (meet_port_turn(&port, false, now_ns, BASE_NEVER_NS, &seat, word) != MEET_TURN_NEAR)
+		return -1;
+	assert_true(meet_word_is(word, MEET_TAKEN, TOKEN));
 	return seat;
 }
 
@@ -112,6 +113,34 @@ first_come_first_taken(void **state)
 	assert_int_equal(take_one(NOW), c);
 }
 
+/* Over a socket and at the door they take turns, and nobody is taken while another may begin. */
+static void
+doors_take_their_turn(void **state)
+{
+	uint8_t word[MEET_WORD_BYTES];
+	int seat, a, c;
+
+	(void)state;
+	meet_port_init(&port, TOKEN);
+	a = enter_from(1, NOW);
+	c = enter_from(2, NOW);
+	assert_int_equal(meet_port_turn(&port, false, NOW, NOW + 1, &seat, word), MEET_TURN_WAIT);
+	assert_int_equal(meet_port_turn(&port, false, NOW, NOW, &seat, word), MEET_TURN_LATE);
+	(void)say_to(a, MEET_KNOCK, TOKEN, 16);
+	assert_int_equal(meet_port_turn(&port, true, NOW, NOW, &seat, word), MEET_TURN_NEAR);
+	assert_int_equal(seat, a);
+	/* It may have said GO. */
+	(void)say_to(c, MEET_KNOCK, TOKEN, 16);
+	assert_int_equal(meet_port_turn(&port, true, NOW, NOW, &seat, word), MEET_TURN_WAIT);
+	assert_int_equal(say_to(a, MEET_GO, TOKEN, 16), MEET_HEARD_GO);
+	/* Who is at the door was there before c knocked. */
+	assert_int_equal(meet_port_turn(&port, true, NOW, NOW, &seat, word), MEET_TURN_FAR);
+	assert_int_equal(meet_port_turn(&port, true, NOW, NOW, &seat, word), MEET_TURN_NEAR);
+	assert_int_equal(seat, c);
+	meet_port_leave(&port, c);
+	assert_int_equal(meet_port_turn(&port, true, NOW, NOW, &seat, word), MEET_TURN_FAR);
+}
+
 static void
 seats_are_few(void **state)
 {
@@ -142,6 +171,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_of_a_guest),
 		cmocka_unit_test(first_come_first_taken),
+		cmocka_unit_test(doors_take_their_turn),
 		cmocka_unit_test(seats_are_few),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

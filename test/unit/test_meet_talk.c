@@ -47,8 +47,8 @@ begin_bench(bool far)
 	b.g = base_prng_seed(7);
 	b.connector.out = b.acceptor.in = &b.to;
 	b.connector.in = b.acceptor.out = &b.back;
-	meet_talk_init(&b.connector.t, far, TOKEN, SWAP);
-	meet_talk_init(&b.acceptor.t, far, TOKEN, SWAP);
+	meet_talk_init(&b.connector.t, far, TOKEN, SWAP, SWAP / 2);
+	meet_talk_init(&b.acceptor.t, far, TOKEN, SWAP, SWAP / 2);
 }
 
 /* Some of what there is to say, and to hear.  whole: as blocks do. */
@@ -262,12 +262,83 @@ one_end_gives_up(void **state)
 	}
 }
 
+/* ---- what came of it ---- */
+
+/* In steps of a second: who begins to decide when, and what comes of it. */
+static void
+both_decide_or_none(void **state)
+{
+	static const struct {
+		const char *row;
+		uint64_t connector, acceptor; /* outcomes */
+		uint64_t from_s, at_s;	      /* the connector's, the acceptor's beginning */
+		bool closes;		      /* the acceptor, when it gives up, is heard of */
+		enum meet_state ends[2];
+		bool connected;
+	} rows[] = {
+		{"at once", 0, 0, 0, 0, true, {MEET_DONE, MEET_DONE}, true},
+		{"the acceptor is slow", 0, 0, 0, 140, true, {MEET_DONE, MEET_DONE}, true},
+		{"it is too slow", 0, 0, 0, 200, true, {MEET_LATE, MEET_GONE}, false},
+		{"the connector is slow", 0, 0, 140, 0, true, {MEET_DONE, MEET_DONE}, true},
+		{"it is too slow, and hears all is well",
+		 0,
+		 0,
+		 160,
+		 0,
+		 true,
+		 {MEET_LATE, MEET_GONE},
+		 false},
+		{"it comes when nobody is there",
+		 0,
+		 0,
+		 400,
+		 0,
+		 false,
+		 {MEET_LATE, MEET_LATE},
+		 false},
+		{"the connector cannot", 16, 0, 0, 100, true, {MEET_DONE, MEET_DONE}, false},
+		{"the acceptor cannot", 0, 17, 20, 0, true, {MEET_DONE, MEET_DONE}, false},
+		{"neither can", 16, 17, 3, 5, true, {MEET_DONE, MEET_DONE}, false},
+	};
+	static uint8_t first[MEET_WORD_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct meet_talk *c = &b.connector.t, *a = &b.acceptor.t;
+		print_message("  %s\n", rows[i].row);
+		begin_bench(false);
+		greet_both(false, first, 0);
+		for (uint64_t s = 0; s < 900; s++) {
+			if (s == rows[i].from_s)
+				meet_talk_decide(c, rows[i].connector, b.now_ns);
+			if (s == rows[i].at_s && a->state != MEET_GONE)
+				meet_talk_decide(a, rows[i].acceptor, b.now_ns);
+			for (int n = 0; n < 200; n++) {
+				move_end(&b.acceptor, false);
+				move_end(&b.connector, false);
+			}
+			(void)is_over(&b.connector);
+			(void)is_over(&b.acceptor);
+			if (rows[i].closes && c->state == MEET_LATE)
+				meet_talk_broke(a);
+			b.now_ns += BASE_S_NS;
+		}
+		assert_int_equal(c->state, rows[i].ends[0]);
+		assert_int_equal(a->state, rows[i].ends[1]);
+		assert_int_equal(c->state == MEET_DONE && !rows[i].connector && !c->outcome,
+				 rows[i].connected);
+		assert_int_equal(a->state == MEET_DONE && !rows[i].acceptor && !a->outcome,
+				 rows[i].connected);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_greet_and_swap),
 		cmocka_unit_test(one_end_gives_up),
+		cmocka_unit_test(both_decide_or_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,12 @@
  *     calls	FREE --meet_lines_call()--> CALLS --granted--> ON --hang up--> ENDS
  *
  * Who calls has a door and an import for the line, and gives up both when all that it said has
- * arrived.  Who is called keeps the lane until it hears that the other door is gone: what comes
- * late is then still of this conversation.  Those who ENDS and who are still there make room for
- * who comes, if there is no other place.
+ * arrived, or MEET_LINE_LINGER_NS after hanging up: what was lost with a relay never arrives.  Who
+ * is called keeps the lane until it hears that the other door is gone: what comes late is then
+ * still of this conversation.
+ *
+ * Who calls first is taken first.  If there is no place left, one makes room that ENDS, and is only
+ * kept for that; else the first who has called and not said a word for MEET_LINE_SILENT_NS.
  *
  * What is said are bytes, in blocks of the lane; what comes is kept until it is heard.  Before
  * somebody accepts no more than MEET_KNOCK_BYTES are kept of who knocks, afterwards
@@ -24,12 +27,15 @@
 #ifndef MEET_LINES_H
 #define MEET_LINES_H
 
+#include "base/clock.h"
 #include "door/client.h"
 #include "meet/talk.h"
 #include "suci/lane.h"
 
 #define MEET_LINES_MAX	    64u
 #define MEET_LINE_NONE	    UINT32_MAX
+#define MEET_LINE_SILENT_NS (10 * BASE_S_NS)
+#define MEET_LINE_LINGER_NS (30 * BASE_S_NS)
 #define MEET_LINE_SAY_BYTES 65536u	 /* of what is said at a time */
 #define MEET_LINE_BYTES	    (256u << 20) /* what is kept until it is heard */
 
@@ -54,11 +60,14 @@ struct meet_line {
 	bool has_lane;
 	bool over; /* the other end is gone, or says nonsense */
 	bool refused;
+	bool closes; /* its door is that of a port that is closed */
 	uint32_t lane;
-	uint32_t door;	  /* ours: of the port, or of this line */
-	uint32_t import;  /* of the port; NONE: we were called */
-	uint32_t label;	  /* what our relay calls the other door */
-	uint32_t unacked; /* blocks */
+	uint32_t door;	   /* ours: of the port, or of this line */
+	uint32_t import;   /* of the port; NONE: we were called */
+	uint32_t label;	   /* what our relay calls the other door */
+	uint32_t unacked;  /* blocks */
+	uint64_t turn;	   /* KNOCKS: the lowest is the first */
+	uint64_t since_ns; /* it was called, or calls; ENDS: it was hung up */
 	uint64_t kept;
 	struct meet_piece *first, **last;
 };
@@ -80,6 +89,7 @@ struct meet_lines {
 	struct suci_lanes *lanes;
 	const struct meet_lines_ops *ops;
 	void *user;
+	uint64_t turns;
 	struct meet_line line[MEET_LINES_MAX];
 };
 
@@ -98,10 +108,14 @@ bool meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns);
 /* A first segment for a door that is a port's. */
 enum suci_verdict meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label,
 				  uint64_t now_ns);
-/* Somebody at that door who has said something, or NONE. */
+/* The first at that door who has said something, or NONE. */
 uint32_t meet_lines_knocks(const struct meet_lines *l, uint32_t door);
 /* The same; now it is a conversation. */
 uint32_t meet_lines_knock(struct meet_lines *l, uint32_t door);
+
+/* A port is closed: who knocks at its door is hung up on, and the door is closed, but not before
+ * the conversations are over that began there. */
+void meet_lines_close(struct meet_lines *l, uint32_t door, uint64_t now_ns);
 
 /* ---- saying, hearing */
 /* Bytes that were taken, or that came; 0: none now, -1: the other end is gone. */
@@ -119,6 +133,8 @@ void meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused);
 /* The relay is gone, and all with it. */
 void meet_lines_over(struct meet_lines *l, uint64_t now_ns);
 void meet_lines_turn(struct meet_lines *l, uint64_t now_ns);
+/* When the next turn is due; never, if nothing waits for the clock. */
+uint64_t meet_lines_due(const struct meet_lines *l);
 
 /* ---- what lanes tell (suci_lane_ops) */
 void *meet_lines_block_begin(struct meet_lines *l, uint32_t line, uint64_t bytes);

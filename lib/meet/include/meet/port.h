@@ -19,7 +19,7 @@
  *					meet_port_silent() if there are none, meet_port_leave() if
  *					the other end is gone
  *	while meet_port_open()		somebody new: meet_port_victim(), meet_port_enter()
- *	meet_port_take()		whom to say TAKEN
+ *	meet_port_turn()		whose turn it is, of those at the port's door, too
  *
  * Sans-I/O.  Memory  the owner's.  Units  nanoseconds.  Threads  one owner at a time.
  * Limits   MEET_GUESTS_MAX at a time, MEET_GUESTS_A_TURN let in at a turn. */
@@ -50,6 +50,8 @@ struct meet_guest {
 
 struct meet_port {
 	uint64_t token, knocks;
+	bool far_waits;
+	uint64_t far_turn;	 /* of the first at the port's door */
 	struct base_lobby lobby; /* a seat for each guest, whatever its state */
 	struct meet_guest guest[MEET_GUESTS_MAX];
 };
@@ -83,8 +85,15 @@ enum meet_heard meet_port_heard(struct meet_port *p, int seat, size_t n);
 bool meet_port_silent(const struct meet_port *p, int seat, uint64_t now_ns);
 /* The seat of who has been silent longest, or -1: no more sockets can be had. */
 int meet_port_oldest(const struct meet_port *p);
-/* Whom to say that it is taken, or -1: nobody knocks, or another one may yet begin to talk. */
-int meet_port_take(struct meet_port *p, uint64_t now_ns, uint8_t word[MEET_WORD_BYTES]);
+enum meet_turn {
+	MEET_TURN_WAIT, /* nobody knocks, or who was taken may yet begin to talk */
+	MEET_TURN_NEAR, /* who has that seat is to be told by word */
+	MEET_TURN_FAR,	/* the first at the port's door */
+	MEET_TURN_LATE, /* nobody knocks, and it is due_ns */
+};
+/* far: somebody knocks at the port's door (meet/lines.h). */
+enum meet_turn meet_port_turn(struct meet_port *p, bool far, uint64_t now_ns, uint64_t due_ns,
+			      int *seat, uint8_t word[MEET_WORD_BYTES]);
 /* Somebody was told TAKEN and may have begun to talk. */
 bool meet_port_any_taken(const struct meet_port *p);
 

@@ -14,6 +14,13 @@
  * it heard TAKEN.  What the connector swaps first goes along with its knock if both are short
  * (ahead); then it says nothing in that swap.
  *
+ * At last they decide whether they are connected.  Either says an outcome, 0 if all went well at
+ * its side.  The acceptor says its own at once and has as long as a swap for the other one.  The
+ * connector says that all is well only when it has heard the same, and in time: within decide_ns of
+ * what it heard before.  The acceptor has not given up then, if a swap of its may take twice as
+ *long and more, so both are connected, or neither.  What is lost with a way that broke just then
+ *leaves one connected with somebody who is out of reach, as any death does.
+ *
  * Words over a socket before GO are the port's (meet/port.h): there the acceptor begins by
  * meet_talk_greet().
  *
@@ -44,7 +51,7 @@ enum meet_state {
 	MEET_WRONG, /* it says something else */
 };
 
-enum meet_phase { MEET_PHASE_KNOCK, MEET_PHASE_GO, MEET_PHASE_SWAP };
+enum meet_phase { MEET_PHASE_KNOCK, MEET_PHASE_GO, MEET_PHASE_SWAP, MEET_PHASE_DECIDE };
 
 struct meet_talk {
 	/* For the owner to read. */
@@ -55,16 +62,19 @@ struct meet_talk {
 	bool unsure;	       /* who was accepted may have given up before it heard of that */
 	size_t said, heard;    /* of this step */
 	size_t to_say, to_hear;
+	uint64_t outcome; /* decided: the other one's */
 	/* Its own. */
 	bool accepts;
-	uint64_t token, swap_ns, due_ns;
+	uint64_t token, swap_ns, decide_ns, due_ns, heard_ns;
+	uint64_t verdict;
 	const uint8_t *mine, *out;
 	uint8_t *theirs, *in;
 	uint8_t words[MEET_FAR_BYTES];
 };
 
-/* swap_ns: what a swap may take. */
-void meet_talk_init(struct meet_talk *t, bool far, uint64_t token, uint64_t swap_ns);
+/* swap_ns: what a swap may take; decide_ns: half of the least that it is at anybody. */
+void meet_talk_init(struct meet_talk *t, bool far, uint64_t token, uint64_t swap_ns,
+		    uint64_t decide_ns);
 /* Step of the connector: until both have greeted.  knock[]: the owner's, until then.  due_ns: until
  * when somebody has to accept.  Over a socket greetings have as long as a swap, from then on. */
 void meet_talk_knock(struct meet_talk *t, const uint8_t mine[MEET_GREETING_BYTES],
@@ -80,6 +90,8 @@ void meet_talk_greet(struct meet_talk *t, const uint8_t mine[MEET_GREETING_BYTES
 /* Step of either: len bytes are said, their_len are heard. */
 void meet_talk_swap(struct meet_talk *t, const void *mine, size_t len, void *theirs,
 		    size_t their_len, uint64_t now_ns);
+/* Last step of either: DONE, and both outcomes are 0: connected. */
+void meet_talk_decide(struct meet_talk *t, uint64_t mine, uint64_t now_ns);
 
 /* What is to be said now; 0: nothing. */
 size_t meet_talk_says(const struct meet_talk *t, const uint8_t **at);
