@@ -68,6 +68,17 @@ move_users(struct relay_core *c, uint32_t i)
 	}
 }
 
+/* Those that were asked do not know it, and the others are not there yet: what was said to it by a
+ * label that only was named is dropped there. */
+static void
+lose_hope(struct relay_core *c, uint32_t i)
+{
+	const struct doors *d = &c->doors;
+	for (uint32_t h = d->door[i].of; h != NONE; h = d->hold[h].of_import.next)
+		if (d->hold[h].asks)
+			begin_anew(c, h);
+}
+
 /* Something that it knows of its relays has changed. */
 static void
 choose_way(struct relay_core *c, uint32_t i)
@@ -80,6 +91,8 @@ choose_way(struct relay_core *c, uint32_t i)
 	e->use = (uint8_t)__builtin_ffs((int)to);
 	if (had && e->use)
 		move_users(c, i);
+	else if (had)
+		lose_hope(c, i);
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A door of another cluster that goes by another of its relays than before, and who was called by
- * it: he hears GONE before anything comes by the new one, also if his HOLD was under way. */
+ * it: he hears GONE before anything comes by the new one, also if his HOLD was under way.  And who
+ * spoke to it before it was granted. */
 #include "relay_core_kit.h"
 
 #include "door/address.h"
@@ -83,9 +84,9 @@ ask(struct world *w, uint32_t k)
 	w->caller = answer.called;
 }
 
-/* A process with a door, and a door of another cluster that may call it, by relay 0 there. */
+/* A process with a door. */
 static struct world
-make_world(void)
+make_process(void)
 {
 	struct relay_core_conf conf = relay_conf_of_two(RELAY_POLICY_DEST, 4, BASE_S_NS);
 	uint8_t hello[RELAY_HELLO_LEN];
@@ -100,12 +101,22 @@ make_world(void)
 	w.proc = fake_incoming(&w.r->ep, &from, hello, sizeof hello, why);
 	assert_int_not_equal(w.proc, UINT32_MAX);
 	register_door(&w);
-	h = (struct relay_hello){.kind = RELAY_HELLO_RELAY,
-				 .rank = RELAY_RANK_NONE,
-				 .label = w.door.label,
-				 .token = relay_hello_token(TOKEN, w.door.label)};
+	return w;
+}
+
+/* And a door of another cluster that may call it, by relay 0 there. */
+static struct world
+make_world(void)
+{
+	struct world w = make_process();
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	struct suci_addr from = maker_relay_addr(1, 0);
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
+				.rank = RELAY_RANK_NONE,
+				.label = w.door.label,
+				.token = relay_hello_token(TOKEN, w.door.label)};
 	relay_hello_encode(&h, hello);
-	from = maker_relay_addr(1, 0);
 	w.trunk[0] = fake_incoming(&w.r->ep, &from, hello, sizeof hello, why);
 	assert_int_not_equal(w.trunk[0], UINT32_MAX);
 	ask(&w, 0);
@@ -237,6 +248,70 @@ nothing_before_the_word(void **state)
 	relay_free(w.r);
 }
 
+/* The process imports a door of two relays there. */
+static void
+import_away(struct world *w)
+{
+	uint8_t at[DOOR_ADDRESS_MAX];
+	struct door_address a = {.realm = REALM, .token = 5, .label = AWAY, .n = 1, .nrelays = 2};
+	for (uint32_t m = 0; m < 2; m++)
+		a.relay[m] = (struct door_relay){maker_relay_ip(1, m), 7000};
+	struct relay_door_note n = {.op = RELAY_DOOR_IMPORT,
+				    .request = 9,
+				    .label = w->door.label,
+				    .address = {at, (uint8_t)door_address_encode(&a, at)}};
+	hear(w, w->proc, &n);
+	pass_ms(w, 1);
+}
+
+/* Relay k there is asked, and answers. */
+static void
+answer(struct world *w, uint32_t k, bool ok)
+{
+	struct relay_door_note n = {0};
+	w->trunk[k] = connect_trunk(w->r, 1, k);
+	pass_ms(w, 1);
+	assert_int_equal(said(w, w->trunk[k], RELAY_DOOR_ASK, &n), 1);
+	n = (struct relay_door_note){
+		.op = RELAY_DOOR_ANSWER, .request = n.request, .label = n.label, .ok = ok};
+	w->r->ep.note_number++;
+	hear(w, w->trunk[k], &n);
+	pass_ms(w, 1);
+}
+
+/* It spoke behind the ASK to a relay that does not know the door, before the other one is there:
+ * the word that it has it says that all begins anew. */
+static void
+refused_by_the_first(void **state)
+{
+	(void)state;
+	struct relay_door_note n = {0};
+	for (uint32_t first = 0; first < 2; first++) {
+		struct world w = make_process();
+		import_away(&w);
+		answer(&w, first, false);
+		assert_int_equal(said(&w, w.proc, RELAY_DOOR_NAMED, &n), 1);
+		answer(&w, !first, true);
+		assert_int_equal(said(&w, w.proc, RELAY_DOOR_IMPORTED, &n), 1);
+		assert_int_equal(n.turn, 1);
+		relay_free(w.r);
+	}
+}
+
+/* It spoke to nobody else: what it said arrives. */
+static void
+granted_by_the_first(void **state)
+{
+	(void)state;
+	struct relay_door_note n = {0};
+	struct world w = make_process();
+	import_away(&w);
+	answer(&w, 1, true);
+	assert_int_equal(said(&w, w.proc, RELAY_DOOR_IMPORTED, &n), 1);
+	assert_int_equal(n.turn, 0);
+	relay_free(w.r);
+}
+
 int
 main(void)
 {
@@ -245,6 +320,8 @@ main(void)
 		cmocka_unit_test(late_hold_is_answered),
 		cmocka_unit_test(told_before_he_is_called),
 		cmocka_unit_test(nothing_before_the_word),
+		cmocka_unit_test(refused_by_the_first),
+		cmocka_unit_test(granted_by_the_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
