@@ -11,7 +11,7 @@ include libmpi/knobs/module.mk
 LMPI_GEN := $(B)/libmpi/gen
 LMPI_EXTRA_HEADERS := $(addprefix $(LMPI_GEN)/include/,mpi-ext.h mpisp.h mpispf.h)
 LMPI_SURFACE_ROOMS := calls rma io sp ft spx dyn comms coll objects tool
-LMPI_ENGINE_ROOMS := start epoch transport boot engine
+LMPI_ENGINE_ROOMS := start others epoch transport boot engine
 LMPI_SURFACE_SRC := $(wildcard $(LMPI_SURFACE_ROOMS:%=libmpi/%/*.c))
 LMPI_ENGINE_SRC := $(wildcard $(LMPI_ENGINE_ROOMS:%=libmpi/%/*.c))
 LMPI_SURFACE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_SURFACE_SRC)) $(LMPI_GEN)/entry.o

@@ -9,9 +9,6 @@
  *   hosts.c    which IMPI hosts this client is
  *   socket.c   TCP sockets of either family
  *   dance.c    TCP connections to the hosts of foreign clients
- *   port.c     ports: sockets where the roots of two jobs meet
- *   guests.c   who connects there, until a conversation begins
- *   spawn.c    what the launcher does while the job runs: names of ports, starting programs
  *   control.c  the thread that watches the server channel while ranks compute
  *
  * With no launcher the job has one process. */
@@ -190,14 +187,6 @@ bool lmpi_addr_meets(const struct suci_addr *own, const char *who, const struct 
 		     char why[LMPI_WHY]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
-
-/* --- spawn.c; what others call is in engine/others.h */
-/* The port is closed: nobody is expected there any more. */
-void lmpi_spawn_forget(const char *port);
-
-/* --- port.c; what others call is in engine/others.h */
-/* Who did not knock as one should, if anybody (LIBMPI_STATS=1). */
-void lmpi_port_print_stats(void);
 
 /* --- hosts.c */
 /* The IMPI host (from 0) of each of n processes: one host per distinct address if the

@@ -234,8 +234,8 @@ double lmpi_wtick(void);
  * engine's (struct lmpi_counts). */
 struct lmpi_stats {
 	uint64_t progress_turns, sleeps;
-	/* Connections to ports (boot/guests.h) that said something else or went away, said nothing,
-	 * made room for others. */
+	/* Connections to ports (others/guests.h) that said something else or went away, said
+	 * nothing, made room for others. */
 	uint64_t knocks_wrong, knocks_silent, knocks_evicted;
 };
 extern struct lmpi_stats lmpi_stats;

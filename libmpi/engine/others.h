@@ -98,7 +98,7 @@ bool lmpi_doors_heard(uint32_t talk);
 /* What was said still arrives. */
 void lmpi_doors_hang_up(uint32_t talk);
 
-/* --- ports (boot/port.c) */
+/* --- ports (others/port.c) */
 /* A conversation of two roots: over a socket, or over doors. */
 struct lmpi_talk {
 	int fd;		      /* -1: over doors */
@@ -140,7 +140,7 @@ int lmpi_talk_decide(struct lmpi_talk *t, const char *phase, uint64_t mine, uint
 /* Does nothing for LMPI_NO_TALK. */
 void lmpi_talk_end(struct lmpi_talk *t);
 
-/* --- the launcher (boot/spawn.c) */
+/* --- the launcher (others/spawn.c) */
 /* Names of ports: the launcher keeps them, or the folder of driver/names.h.  MPI_ERR_SERVICE: it is
  * taken, or not this job's; MPI_ERR_NAME: nobody has published it. */
 int lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY]);

@@ -7,6 +7,7 @@
 #include "end.h"
 #include "epoch.h"
 #include "join.h"
+#include "ports.h"
 #include "streams.h"
 #include "transport.h"
 

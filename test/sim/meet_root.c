@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a root does in MPI_Comm_accept and MPI_Comm_connect: pumps, as libmpi/boot/port.c and
+/* What a root does in MPI_Comm_accept and MPI_Comm_connect: pumps, as libmpi/others/port.c and
  * libmpi/dyn/meet.c have them; all that is decided is lib/meet's. */
 #include "meet.h"
 

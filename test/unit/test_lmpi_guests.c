@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections at a port (libmpi/boot/guests.h): they are heard side by side, whoever is silent,
+/* Connections at a port (libmpi/others/guests.h): they are heard side by side, whoever is silent,
  * slow or says something else; one by one they are taken. */
 #include "guests.h"
 

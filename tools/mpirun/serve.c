@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEY_PREFIX "mpi-port:" /* libmpi/boot/spawn.c */
+#define KEY_PREFIX "mpi-port:" /* libmpi/others/spawn.c */
 
 /* ---- names ---- */
 

@@ -2,8 +2,9 @@
 /* Ports: TCP sockets that listen (guests.h), and doors at a relay.  What is said there, in which
  * order, and how long anybody waits for it is said by meet/talk.h; here are sockets, lines over
  * doors (transport/doors_talk.c), the clock, and texts. */
-#include "boot.h"
+#include "ports.h"
 
+#include "boot.h"
 #include "guests.h"
 #include "internal.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the launcher does for connecting jobs: names of ports, starting programs. */
-#include "boot.h"
+#include "ports.h"
 
+#include "boot.h"
 #include "internal.h"
 #include "transports.h"
 
