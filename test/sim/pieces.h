@@ -34,8 +34,9 @@ static inline void
 sim_identity(struct suci_seal_conf *c)
 {
 	static struct seal_identity site;
-	static struct seal_peer peer = {
-		.name = "site", .nprefixes = 1, .prefix = {{{[10] = 0xff, [11] = 0xff}, 96}}};
+	static struct seal_peer peer = {.name = "site",
+					.nprefixes = 2,
+					.prefix = {{{[10] = 0xff, [11] = 0xff}, 96}, {{0xfd}, 8}}};
 	char why[SEAL_TEXT];
 	if (!site.secret[0]) {
 		memset(site.secret, 0x77, sizeof site.secret);
