@@ -152,12 +152,15 @@ for mode in thread inline; do
 done
 
 # ---- relays that end under a job
-end_relay() { # RELAY SIGNAL: it is gone while the job runs
+stop_relay() { # RELAY SIGNAL: it is gone
 	local pid
 	read -r pid <"$TB_DIR/pid-relayd-$1"
-	kill "-$2" "$pid"
-	{ wait "$pid" || true; } 2>/dev/null
-	started
+	kill "-$2" "$pid" || return 1
+	{ wait "$pid"; } 2>/dev/null
+	! kill -0 "$pid" 2>/dev/null
+}
+end_relay() { # RELAY SIGNAL: it is gone while the job runs
+	stop_relay "$1" "$2" && started
 }
 
 # goes_on WHAT MODE COMMAND...: five ranks run, the command changes the relays meanwhile, and all
@@ -203,7 +206,7 @@ no_more() {
 	begin '0 1 2 3 4' LIBMMP_RELAY_S="$2" -- "$ALL" "$W/hosts" 1000000 5000
 	testbed_wait 60 "five ranks" runs
 	sleep 1
-	end_relay bfe0 KILL || true
+	stop_relay bfe0 KILL || fail "$1: the relay is not killed"
 	ends "$1" '0 1 2 3 4'
 	grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "$1: $(cat "$W"/out[34])"
 	grep -qh 'rank [34] (of site 1) is \(gone\|out of reach\)' "$W"/out[012] || fail "$1: $(cat "$W"/out[012])"
