@@ -34,3 +34,19 @@ base_edit_distance(const char *a, size_t na, const char *b, size_t nb)
 	}
 	return row[2][nb];
 }
+
+int
+base_word_index(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+	int index = 0;
+	for (const char *at = words; *at; index++) {
+		size_t n = strcspn(at, "|");
+		if (n == len && memcmp(at, word, n) == 0)
+			return index;
+		at += n;
+		if (*at)
+			at++;
+	}
+	return -1;
+}

@@ -59,10 +59,26 @@ test_long_names(void **state)
 	assert_false(base_edit_is_near(UINT_MAX, SIZE_MAX));
 }
 
+static void
+words_of_a_list(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *words, *word;
+		int want;
+	} cases[] = {{"a|bc|d", "a", 0},  {"a|bc|d", "bc", 1}, {"a|bc|d", "d", 2},
+		     {"a|bc|d", "b", -1}, {"a|bc|d", "", -1},  {"a", "a|", -1},
+		     {"", "a", -1}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		if (base_word_index(cases[i].words, cases[i].word) != cases[i].want)
+			fail_msg("%s in %s", cases[i].word, cases[i].words);
+}
+
 int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_of_a_list),
 		cmocka_unit_test(test_distances),
 		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_long_names),

@@ -332,7 +332,7 @@ set_enum(struct parse *p, const char *pointer, const json_t *v, const struct rd_
 		FAULT(p, pointer, "must be one of %s, is %s", key->words, type_name(v));
 		return;
 	}
-	int index = rd_word_index(key->words, json_string_value(v));
+	int index = base_word_index(key->words, json_string_value(v));
 	if (index < 0)
 		FAULT(p, pointer, "\"%.40s\" is not one of %s", json_string_value(v), key->words);
 	else

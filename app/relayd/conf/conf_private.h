@@ -17,8 +17,6 @@ struct rd_rules {
 	rd_fault_add((r)->faults, pointer, \
 		     (r)->text ? rd_conf_locate((r)->text, (r)->len, pointer) : 0, __VA_ARGS__)
 
-/* Index of word in "a|b|c", or -1. */
-int rd_word_index(const char *words, const char *word);
 /* Rules between keys, after each key was found good by itself.  text may be
  * NULL: then faults carry no line. */
 void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,

@@ -3,6 +3,7 @@
  * so that one slip gives one fault. */
 #include "rd/conf.h"
 
+#include "base/nearest.h"
 #include "conf_private.h"
 
 #include <stdlib.h>
@@ -554,7 +555,7 @@ rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max)
 		if (sscanf(text, " %15[0-9.]/%2u=%7[a-z] %n", address, &len, word, &at) != 3 ||
 		    n == max || len > 32)
 			return -1;
-		int policy = rd_word_index("dest|source|stripe", word);
+		int policy = base_word_index("dest|source|stripe", word);
 		if (policy < 0 || !rd_ipv4_parse(address, &pair[n].address))
 			return -1;
 		pair[n].prefix_len = len;

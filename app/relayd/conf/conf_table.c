@@ -2,6 +2,7 @@
 /* The table of keys and the defaults that follow from it. */
 #include "rd/conf.h"
 
+#include "base/nearest.h"
 #include "conf_private.h"
 
 #include <string.h>
@@ -366,7 +367,7 @@ set_default(struct rd_conf *conf, const struct rd_key *key)
 		*(bool *)field = strcmp(key->fallback, "true") == 0;
 		return;
 	case RD_KEY_ENUM:
-		number = (uint32_t)rd_word_index(key->words, key->fallback);
+		number = (uint32_t)base_word_index(key->words, key->fallback);
 		break;
 	case RD_KEY_UINT:
 		for (const char *c = key->fallback; *c; c++)

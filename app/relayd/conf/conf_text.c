@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts: faults, addresses, words of a list.  The other files stand on this one. */
+/* Texts: faults, addresses.  The other files stand on this one. */
 #include "rd/conf.h"
 
 #include "conf_private.h"
@@ -50,20 +50,4 @@ rd_ipv4_text(uint32_t address, char buf[RD_IPV4_TEXT])
 	snprintf(buf, RD_IPV4_TEXT, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
 		 address >> 8 & 255, address & 255);
 	return buf;
-}
-
-int
-rd_word_index(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-	int index = 0;
-	for (const char *at = words; *at; index++) {
-		size_t n = strcspn(at, "|");
-		if (n == len && memcmp(at, word, n) == 0)
-			return index;
-		at += n;
-		if (*at)
-			at++;
-	}
-	return -1;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rd/rpc.h"
 
+#include "base/nearest.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,21 +109,6 @@ rd_rpc_error(struct rd_rpc_conn *c, enum rd_rpc_code code, const char *fmt, ...)
 
 /* ---- parameters -------------------------------------------------------------------- */
 
-static int
-word_index(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-	int index = 0;
-	for (const char *at = words; *at; index++) {
-		size_t n = strcspn(at, "|");
-		if (n == len && memcmp(at, word, n) == 0)
-			return index;
-		at += n;
-		at += *at == '|';
-	}
-	return -1;
-}
-
 /* False: why says what is wrong. */
 static bool
 take_param(struct rd_rpc_call *call, uint32_t i, const json_t *v, char *why, size_t why_max)
@@ -148,7 +135,7 @@ take_param(struct rd_rpc_call *call, uint32_t i, const json_t *v, char *why, siz
 		return false;
 	case RD_RPC_WORD:
 		call->text[i] = json_string_value(v);
-		word = call->text[i] ? word_index(p->words, call->text[i]) : -1;
+		word = call->text[i] ? base_word_index(p->words, call->text[i]) : -1;
 		call->number[i] = word < 0 ? 0 : (uint32_t)word;
 		if (word < 0)
 			snprintf(why, why_max, "%s must be one of %s", p->name, p->words);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* base/nearest.h - which name was meant by one that nobody knows: for hints in texts.
+/* base/nearest.h - words of a list, and which was meant by one that is not in it: for hints.
  *
  * Limits   names longer than BASE_NEAREST_MAX are as far as can be.
  * Threads  plain functions. */
@@ -20,5 +20,8 @@ base_edit_is_near(unsigned distance, size_t letters)
 {
 	return distance <= BASE_NEAREST_MAX && distance * 3 <= letters;
 }
+
+/* Index of word in "a|b|c", or -1. */
+int base_word_index(const char *words, const char *word);
 
 #endif
