@@ -2,7 +2,8 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
  * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS [STALL_MS]]]]; it ends when
  * the time is over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause
- * between rounds, in MPI now and then as a program that overlaps is.
+ * between rounds, in MPI now and then as a program that overlaps is.  Rank 0 removes FILE.ask after
+ * a round that ended: who made it knows that each stall before was told.
  *
  * Each round: small messages to and fro between partners of different halves, an
  * alltoall, every fourth round a block of BYTES (1 MB) both ways at once.  What is sent is a
@@ -111,12 +112,26 @@ need(size_t n)
 }
 
 static bool
+make_name(char name[512], const char *file, const char *suffix)
+{
+	return file && snprintf(name, 512, "%s%s", file, suffix) < 512;
+}
+
+static bool
 there(const char *file, const char *suffix)
 {
 	char name[512];
 
-	return file && snprintf(name, sizeof name, "%s%s", file, suffix) < (int)sizeof name &&
-	       access(name, F_OK) == 0;
+	return make_name(name, file, suffix) && access(name, F_OK) == 0;
+}
+
+static void
+answer(const char *file)
+{
+	char name[512];
+
+	if (make_name(name, file, ".ask"))
+		unlink(name);
 }
 
 static void
@@ -152,6 +167,8 @@ run(double seconds, const char *file, unsigned int pause_ms)
 			       now - begin);
 			fflush(stdout);
 		}
+		if (check_rank == 0)
+			answer(file);
 	}
 	if (check_rank == 0)
 		printf("%u rounds in %.1f s, %.1f MB each way and pair; longest %.0f ms until %.2f "
