@@ -34,16 +34,23 @@ open_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	return true;
 }
 
+/* Pieces that are whole, or those that are not. */
 static void
-drop_pieces(struct meet_lines *l, struct meet_line *t)
+drop_pieces(struct meet_lines *l, struct meet_line *t, bool whole)
 {
-	for (struct meet_piece *p = t->first, *next; p; p = next) {
-		next = p->next;
+	struct meet_piece **at = &t->first;
+
+	while (*at) {
+		struct meet_piece *p = *at;
+		if (p->whole != whole) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		t->kept -= p->len;
 		l->ops->give(l->user, p);
 	}
-	t->first = NULL;
-	t->last = &t->first;
-	t->kept = 0;
+	t->last = at;
 }
 
 static void
@@ -52,20 +59,8 @@ close_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	if (t->has_lane)
 		suci_lane_close(l->lanes, t->lane, now_ns);
 	t->has_lane = false;
-	/* What had begun and cannot end. */
-	for (struct meet_piece **at = &t->first; *at;) {
-		struct meet_piece *p = *at;
-		if (p->whole) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		t->kept -= p->len;
-		l->ops->give(l->user, p);
-	}
-	t->last = &t->first;
-	while (*t->last)
-		t->last = &(*t->last)->next;
+	/* What had begun cannot end. */
+	drop_pieces(l, t, false);
 }
 
 /* The place is free; its two labels are given back. */
@@ -73,7 +68,7 @@ static void
 free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	close_line_lane(l, t, now_ns);
-	drop_pieces(l, t);
+	drop_pieces(l, t, true);
 	if (t->import != MEET_LINE_NONE && !MEET_BUG(KEPT_LINE)) {
 		door_client_drop(l->client, t->import);
 		door_client_close(l->client, t->door);
@@ -96,6 +91,12 @@ says_nothing(const struct meet_line *t, uint64_t now_ns)
 	       now_ns - t->since_ns >= MEET_LINE_SILENT_NS && !MEET_BUG(HOGGED);
 }
 
+static bool
+has_lingered(const struct meet_line *t, uint64_t now_ns)
+{
+	return t->since_ns + MEET_LINE_LINGER_NS <= now_ns && !MEET_BUG(LINGERS);
+}
+
 /* Who makes room, if there is no free place. */
 static struct meet_line *
 find_victim(struct meet_lines *l, uint64_t now_ns)
@@ -103,8 +104,9 @@ find_victim(struct meet_lines *l, uint64_t now_ns)
 	struct meet_line *silent = NULL;
 
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		/* Who is still there though all is said. */
-		if (t->state == MEET_LINE_ENDS && !t->unacked && t->import == MEET_LINE_NONE)
+		/* Who is still there though all is said, or though it does not hear that. */
+		if (t->state == MEET_LINE_ENDS && t->import == MEET_LINE_NONE &&
+		    (!t->unacked || has_lingered(t, now_ns)))
 			return t;
 		if (says_nothing(t, now_ns) && (!silent || t->turn < silent->turn))
 			silent = t;
@@ -304,7 +306,7 @@ void
 meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		bool late = t->since_ns + MEET_LINE_LINGER_NS <= now_ns && !MEET_BUG(LINGERS);
+		bool late = has_lingered(t, now_ns);
 		bool gone = t->over || (t->import != MEET_LINE_NONE && (!t->unacked || late));
 		if (t->state == MEET_LINE_ENDS && gone)
 			free_line(l, t, now_ns);
@@ -333,6 +335,7 @@ meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 	}
 	t->state = MEET_LINE_ENDS;
 	t->since_ns = now_ns;
+	drop_pieces(l, t, true);
 	close_behind(l, t);
 	meet_lines_turn(l, now_ns);
 }
@@ -400,6 +403,8 @@ meet_lines_block_begin(struct meet_lines *l, uint32_t line, uint64_t bytes)
 	uint64_t most = t->state == MEET_LINE_KNOCKS ? MEET_KNOCK_BYTES : MEET_LINE_BYTES;
 	struct meet_piece *p = NULL;
 
+	if (t->state == MEET_LINE_ENDS)
+		return &nowhere; /* nobody hears it */
 	if (bytes > 0 && t->kept <= most && bytes <= most - t->kept)
 		p = l->ops->take(l->user, sizeof *p + (size_t)bytes);
 	if (!p) {

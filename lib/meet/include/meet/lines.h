@@ -11,11 +11,12 @@
  * still of this conversation.
  *
  * Who calls first is taken first.  If there is no place left, one makes room that ENDS, and is only
- * kept for that; else the first who has called and not said a word for MEET_LINE_SILENT_NS.
+ * kept for that, or has not heard what was said for MEET_LINE_LINGER_NS; else the first who has
+ * called and not said a word for MEET_LINE_SILENT_NS.
  *
  * What is said are bytes, in blocks of the lane; what comes is kept until it is heard.  Before
  * somebody accepts no more than MEET_KNOCK_BYTES are kept of who knocks, afterwards
- * MEET_LINE_BYTES.  Who says more than that is over.
+ * MEET_LINE_BYTES.  Who says more than that is over.  After hanging up nothing is kept.
  *
  * The owner has the client of doors and the lanes, tells lines what comes of both, and calls
  * meet_lines_turn() when it was woken.
