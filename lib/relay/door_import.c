@@ -134,8 +134,8 @@ may_name(const struct relay_core *c, uint32_t label, uint32_t n, uint32_t fellow
 	       (giver == c->conf.self || giver == fellow - 1);
 }
 
-/* A door at two relays: NONE, and the counter of what is wrong; or its entry, *known: it had that
- * before. */
+/* Labels that a door had.  It is at two relays, or comes back to the only one, which forgot it.
+ * NONE, and the counter of what is wrong; or its entry, *known: it had that before. */
 static uint32_t
 take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_note *n, bool *known,
 		 uint64_t **fault)
@@ -143,7 +143,7 @@ take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_no
 	struct door *door = c->doors.door;
 	uint32_t fellow = find_fellow(c, n), i = relay_door_at(c, n->label, DOOR_OWN);
 	*fault = &c->n.door_fellow;
-	if (!fellow || !may_name(c, n->label, n->n, fellow))
+	if ((n->with_ipv4 && !fellow) || !may_name(c, n->label, n->n, fellow))
 		return NONE;
 	*fault = &c->n.door_named;
 	*known = i != NONE && door[i].at == path && door[i].here == n->label && door[i].n == n->n &&

@@ -108,7 +108,8 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 	what &= 0x3f;
 	switch (what % 14) {
 	case 0:
-		(void)door_client_open(&r->c, 0, (uint16_t)(1 + k), REALM, k);
+		if (door_client_open(&r->c, k, (uint16_t)(1 + k), REALM, k) == k && arg & 0x40)
+			door_client_keep(&r->c, k);
 		break;
 	case 1:
 		door_client_close(&r->c, k);
@@ -138,7 +139,10 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 		(void)door_client_unhold(&r->c, site, arg);
 		break;
 	case 8:
-		door_client_hurry(&r->c);
+		if (arg & 1)
+			(void)door_client_again(&r->c, k);
+		else
+			door_client_hurry(&r->c);
 		break;
 	default:
 		door_client_note(&r->c, site, note,

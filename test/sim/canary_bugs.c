@@ -327,6 +327,11 @@ static const struct plan {
 	 .run = doors_two_run,
 	 .scenario = "doors-two",
 	 .breaks = B(EMPTY) | B(TOLD)},
+	{.door = DOOR_BUG_RENAMED,
+	 .name = "RENAMED",
+	 .run = mmp_sites_run,
+	 .scenario = "mmp-sites",
+	 .breaks = B(REASON)},
 #define P(id, breaks_)                                                      \
 	{                                                                   \
 		.relay = RELAY_BUG_##id, .name = #id, .run = adversary_run, \

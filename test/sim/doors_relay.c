@@ -187,10 +187,9 @@ doors_start_relay(struct doors_relay *r)
 		.ops = &relay_ops_of_doors,
 		.user = r,
 	};
-	if (w->conf.relays > 1) {
+	if (w->conf.relays > 1)
 		name_fellows(r, &rc);
-		rc.doors.begin = (uint32_t)w->s->seed * 31 + 1000003 * (r->incarnation + r->index);
-	}
+	rc.doors.begin = (uint32_t)w->s->seed * 31 + 1000003 * (r->incarnation + r->index);
 	struct suci_config c =
 		doors_endpoint_conf(w, paths, r->ipv4[RELAY_LEG_GLOBAL], ++r->incarnation);
 	sim_log(w->s, "relay %u starts", r->index);

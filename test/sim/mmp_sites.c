@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A job of libmmp over sites.  Calm runs change one relay at a time, and start it again in time:
- * nothing may be lost.  In stormy ones relays end at any time and for good, and trunks are cut: who
- * gives a rank up has waited for it, and everything ends.  In some a rank dies. */
+/* A job of libmmp over sites.  Calm runs end relays, one or several at the same time, and start
+ * them again in time: nothing may be lost.  In stormy ones relays end at any time and for good, and
+ * trunks are cut: who gives a rank up has waited for it, and everything ends.  In some a rank dies.
+ */
 #include "mmp_sites.h"
 
 #include "bytes.h"
@@ -173,17 +174,38 @@ die_in_town(struct sim *s, void *who, uint64_t arg)
 /* All have lanes to all by then. */
 #define SETTLED_NS (3 * BASE_S_NS)
 
+/* While doors are registered and the ranks hear of each other. */
+static uint64_t
+end_relay_early(struct country *w, struct base_prng *p)
+{
+	uint64_t at = base_prng_below(p, 20 * w->w->conf.wan_ns + BASE_MS_NS);
+	uint64_t which = base_prng_below(p, w->w->nrelays);
+	uint64_t for_ns = PICK(p, 1, 100, 3000) * BASE_MS_NS;
+	sim_at(w->s, at, kill_some_relay, w, which);
+	sim_at(w->s, at + for_ns, start_some_relay, w, which);
+	return at + for_ns + 15 * BASE_S_NS;
+}
+
 static void
 draw_calm(struct country *w, struct base_prng *p)
 {
 	uint64_t at = SETTLED_NS + base_prng_below(p, BASE_S_NS), n = between(p, 1, 3);
+	if (coin(p, 30))
+		at += end_relay_early(w, p);
 	for (uint64_t k = 0; k < n; k++) {
 		uint64_t which = base_prng_below(p, w->w->nrelays);
 		uint64_t for_ns = PICK(p, 1, 100, 700, 3000, 12000) * BASE_MS_NS;
 		end_relay_at(w, p, at, which);
 		sim_at(w->s, at + for_ns, start_some_relay, w, which);
+		for (uint64_t r = 0; r < w->w->nrelays; r++) {
+			if (!w->several || r == which || !coin(p, 30))
+				continue;
+			uint64_t late = base_prng_below(p, for_ns);
+			end_relay_at(w, p, at + late, r);
+			sim_at(w->s, at + late + for_ns, start_some_relay, w, r);
+		}
 		/* The doors that moved are known before the next ones move. */
-		at += for_ns + 15 * BASE_S_NS + base_prng_below(p, 5 * BASE_S_NS);
+		at += 2 * for_ns + 15 * BASE_S_NS + base_prng_below(p, 5 * BASE_S_NS);
 	}
 	w->span_ns = at - 10 * BASE_S_NS;
 }
@@ -338,6 +360,10 @@ mmp_sites_run(uint64_t seed, bool verbose, struct outcome *o)
 	c.procs = 0;
 	c.wan_ns = PICK(&p, 100, 5000, 20000) * BASE_US_NS;
 	c.loss_ppb = (uint32_t)PICK(&p, 0, 1000000, 20000000);
+	/* Where labels are few, others have those of a door when its relay is back: it moves.  Two
+	 * that move at the same time are given up. */
+	w->several = coin(&p, 60);
+	c.doors_max = w->several ? 8192 : 100;
 	w->w = doors_new(seed, verbose, &c);
 	w->s = w->w->s;
 	w->size = (uint32_t)between(&p, 2, RANKS);

@@ -50,7 +50,7 @@ struct country {
 	struct doors *w;
 	struct sim *s;
 	uint32_t size, dead;
-	bool storm, threaded, dies, closing;
+	bool storm, several, threaded, dies, closing;
 	uint64_t span_ns; /* of the talk */
 	struct mmp_card card[RANKS];
 	uint32_t have; /* cards */

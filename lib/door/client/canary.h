@@ -12,7 +12,8 @@
 	X(ANSWERED, "what was dropped before its answer came is not given back") \
 	X(UNHEARD, "who has imported a door is not told that it is gone")        \
 	X(ONE_RELAY, "a door is never registered at a second relay")             \
-	X(LEFT_ONCE, "a door that is closed leaves the first site alone")
+	X(LEFT_ONCE, "a door that is closed leaves the first site alone")        \
+	X(RENAMED, "a door that is lost gets another address")
 
 enum door_bug {
 	DOOR_BUG_NONE,

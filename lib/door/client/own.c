@@ -32,6 +32,7 @@ want_anew(struct door_client *c, uint32_t i)
 	struct door_client_own *d = &c->own[i];
 
 	d->at = (struct door_address){.realm = d->at.realm, .n = d->at.n, .token = make_token(c)};
+	d->back = false;
 	memset(d->there, 0, sizeof d->there);
 	d->request[0] = door_client_number(c, 0, i);
 	d->state = DOOR_CLIENT_WANTED;
@@ -51,6 +52,7 @@ static void
 tell_opened(struct door_client *c, struct door_client_own *d)
 {
 	d->state = DOOR_CLIENT_HAVE;
+	d->back = false;
 	c->conf.ops->wake(c->conf.user); /* imports may wait for it */
 	c->conf.ops->opened(c->conf.user, (uint32_t)(d - c->own));
 }
@@ -101,6 +103,33 @@ door_client_close(struct door_client *c, uint32_t own)
 		c->conf.ops->wake(c->conf.user);
 }
 
+void
+door_client_keep(struct door_client *c, uint32_t own)
+{
+	c->own[own].keeps = true;
+}
+
+static void
+want_back(struct door_client *c, struct door_client_own *d)
+{
+	memset(d->there, 0, sizeof d->there);
+	d->request[0] = door_client_number(c, 0, (uint32_t)(d - c->own));
+	d->back = true;
+	d->state = DOOR_CLIENT_WANTED;
+	c->conf.ops->wake(c->conf.user);
+}
+
+bool
+door_client_again(struct door_client *c, uint32_t own)
+{
+	struct door_client_own *d = &c->own[own];
+
+	if (d->state != DOOR_CLIENT_OVER || !d->back)
+		return false;
+	want_back(c, d);
+	return true;
+}
+
 uint32_t
 door_client_mine(const struct door_client *c, uint32_t label)
 {
@@ -127,6 +156,22 @@ choose_first(struct door_client *c, struct door_client_own *d)
 	if (site)
 		d->request[site] = door_client_number(c, 0, (uint32_t)(d - c->own));
 	d->state = DOOR_CLIENT_ASKED;
+}
+
+/* Either relay of its address may be the first to have it back.  One that is not in it is of no
+ * use to those who hold it. */
+static void
+choose_any(struct door_client *c, struct door_client_own *d)
+{
+	if (d->at.nrelays == 1 && !c->site[d->first].up) {
+		want_anew(c, (uint32_t)(d - c->own));
+		choose_first(c, d);
+		return;
+	}
+	d->state = DOOR_CLIENT_ASKED;
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+		if (d->at.nrelays == 2 || k == d->first)
+			ask_there(c, d, k);
 }
 
 static bool
@@ -169,7 +214,7 @@ door_client_serve_own(struct door_client *c, uint32_t own)
 	struct door_client_own *d = &c->own[own];
 
 	if (d->state == DOOR_CLIENT_WANTED)
-		choose_first(c, d);
+		(d->back ? choose_any : choose_first)(c, d);
 	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
 		if (!c->site[k].up)
 			continue;
@@ -224,12 +269,41 @@ is_same_door(const struct door_client_own *d, uint32_t site, const struct door_a
 	       (d->at.nrelays == 1 ? site != d->first : same_relay(&a->relay[1], &d->at.relay[1]));
 }
 
+/* It is not given back there; the other relay of the address may still do so. */
+static void
+miss_back(struct door_client *c, struct door_client_own *d, uint32_t site)
+{
+	uint32_t other = 1u - site;
+
+	if (c->site[other].up && d->there[other] & (DOOR_CLIENT_ASK | DOOR_CLIENT_SAID))
+		return;
+	d->there[other] = 0;
+	d->state = DOOR_CLIENT_OVER;
+	c->conf.ops->opened(c->conf.user, (uint32_t)(d - c->own));
+}
+
+static void
+learn_back(struct door_client *c, struct door_client_own *d, uint32_t site,
+	   const struct door_address *a)
+{
+	if (!door_address_same(a, &d->at)) {
+		(void)door_client_letter(c, site, RELAY_DOOR_LEAVE, a->label, 0);
+		miss_back(c, d, site);
+		return;
+	}
+	d->there[site] |= DOOR_CLIENT_HAS;
+	d->home = (uint8_t)site;
+	tell_opened(c, d);
+}
+
 /* The address, from a relay that was asked for it. */
 static void
 learn_address(struct door_client *c, struct door_client_own *d, uint32_t site,
 	      const struct door_address *a)
 {
-	if (!d->at.label && a->label == c->conf.not_label) {
+	if (d->back) {
+		learn_back(c, d, site, a);
+	} else if (!d->at.label && a->label == c->conf.not_label) {
 		want_anew(c, (uint32_t)(d - c->own));
 		(void)door_client_letter(c, site, RELAY_DOOR_LEAVE, a->label, 0);
 	} else if (!d->at.label) {
@@ -286,6 +360,8 @@ door_client_refused_own(struct door_client *c, uint32_t site, uint32_t request)
 	d->there[site] &= (uint8_t)~DOOR_CLIENT_SAID;
 	if (d->state == DOOR_CLIENT_WAITS) {
 		settle_end(d);
+	} else if (d->back) {
+		miss_back(c, d, site);
 	} else if (d->at.label) {
 		stay_alone(c, d, site);
 	} else {
@@ -324,6 +400,23 @@ lose_own(struct door_client *c, struct door_client_own *d, bool again)
 		d->state = DOOR_CLIENT_OVER;
 }
 
+/* It had that address, and no relay has it now. */
+static void
+seek_back(struct door_client *c, struct door_client_own *d, uint32_t site)
+{
+	uint32_t other = 1u - site;
+
+	if (d->at.nrelays == 1 || !c->site[other].up) {
+		want_back(c, d);
+		return;
+	}
+	d->back = true;
+	d->state = DOOR_CLIENT_ASKED;
+	ask_there(c, d, site);
+	if (!(d->there[other] & (DOOR_CLIENT_ASK | DOOR_CLIENT_SAID)))
+		ask_there(c, d, other);
+}
+
 void
 door_client_down_own(struct door_client *c, uint32_t own, uint32_t site, bool again)
 {
@@ -344,7 +437,9 @@ door_client_down_own(struct door_client *c, uint32_t own, uint32_t site, bool ag
 		d->state = again ? DOOR_CLIENT_WANTED : DOOR_CLIENT_OVER;
 		break;
 	case DOOR_CLIENT_ASKED:
-		if (site == d->first) {
+		if (d->back && again) {
+			seek_back(c, d, site);
+		} else if (site == d->first || d->back) {
 			lose_own(c, d, again);
 		} else if (d->at.nrelays == 2) { /* its relay knows of this one by now */
 			ask_there(c, d, site);
@@ -356,6 +451,8 @@ door_client_down_own(struct door_client *c, uint32_t own, uint32_t site, bool ag
 		if (other & DOOR_CLIENT_HAS && d->at.nrelays == 2) {
 			d->home = (uint8_t)(1u - site);
 			ask_there(c, d, site);
+		} else if (was & DOOR_CLIENT_HAS && d->keeps && again && !DOOR_BUG(RENAMED)) {
+			seek_back(c, d, site);
 		} else if (was & DOOR_CLIENT_HAS) {
 			lose_own(c, d, again);
 		}

@@ -13,6 +13,7 @@
 #define HURRY_NS     BASE_S_NS	      /* one relay is there: so long the other one is waited for */
 #define RELAY_LIVES  (10 * BASE_S_NS) /* it answers always */
 #define CALL_NS	     (MMP_CALL_MS * BASE_MS_NS)
+#define AGAINS	     5u /* so often is our address asked for; a relay keeps labels 2 s back */
 #define UNHEARD_NS   (2 * BASE_S_NS)
 #define RANK_LIVES   (70 * BASE_S_NS) /* one whose engine is a thread takes something meanwhile */
 #define WINDOW_FIRST 256u
@@ -187,8 +188,12 @@ import_rank(struct mmp_away *a, uint32_t rank)
 void
 mmp_away_know(struct mmp_away *a, const struct mmp_card *card)
 {
+	const struct door_client_own *me = &a->own[MMP_AWAY_OWN];
 	a->known = true;
 	a->look_ns = a->looked_ns = a->now_ns;
+	(void)door_address_decode(card[a->conf.rank].door, card[a->conf.rank].ndoor, &a->told);
+	/* It moved since they were told. */
+	a->door_turn = me->state == DOOR_CLIENT_HAVE && !door_address_same(&me->at, &a->told);
 	for (uint32_t i = 0; i < a->conf.size; i++) {
 		struct mmp_away_rank *r = &a->rank[i];
 		struct door_address at;
@@ -222,14 +227,20 @@ static void
 hear_door(void *user, uint32_t own)
 {
 	struct mmp_away *a = user;
-	(void)own;
-	a->again = a->own[MMP_AWAY_OWN].state != DOOR_CLIENT_HAVE;
-	if (!a->known || a->again) {
-		if (!a->known)
-			a->conf.ops->opened(a->conf.user);
+	const struct door_client_own *me = &a->own[own];
+	a->again = me->state != DOOR_CLIENT_HAVE && (a->known || me->back);
+	a->again_ns = a->now_ns + LOOK_NS;
+	if (a->again)
+		return;
+	a->agains = 0;
+	if (!a->known) {
+		a->conf.ops->opened(a->conf.user);
 		return;
 	}
-	a->door_turn++;
+	if (!door_address_same(&me->at, &a->told)) {
+		a->told = me->at;
+		a->door_turn++;
+	}
 	a->conf.ops->opened(a->conf.user);
 	for (uint32_t i = 0; i < a->conf.size; i++)
 		if (a->rank[i].elsewhere && !a->rank[i].over && a->rank[i].import == NONE)
@@ -481,15 +492,32 @@ look_at_ranks(struct mmp_away *a)
 	a->look_ns = a->now_ns + LOOK_NS;
 	for (uint32_t k = 0; k < a->conf.relays; k++)
 		look_at_relay(a, k, step);
-	/* The relay had no room for our door. */
-	if (a->again && a->client.up && !a->stopped) {
-		door_client_close(&a->client, MMP_AWAY_OWN);
-		a->again = door_client_open(&a->client, MMP_AWAY_OWN, MMP_AWAY_LABELS,
-					    a->conf.realm, 0) == DOOR_CLIENT_NONE;
-	}
 	for (uint32_t i = 0; i < a->conf.size; i++)
 		if (a->rank[i].elsewhere && !a->rank[i].over)
 			look_at_rank(a, i, step);
+}
+
+static bool
+open_door(struct mmp_away *a)
+{
+	if (door_client_open(&a->client, MMP_AWAY_OWN, MMP_AWAY_LABELS, a->conf.realm, 0) ==
+	    DOOR_CLIENT_NONE)
+		return false;
+	door_client_keep(&a->client, MMP_AWAY_OWN);
+	return true;
+}
+
+/* The relay had no room for our door, or did not give it back. */
+static void
+ask_again(struct mmp_away *a)
+{
+	a->again_ns = a->now_ns + LOOK_NS;
+	if (a->agains++ < AGAINS && door_client_again(&a->client, MMP_AWAY_OWN)) {
+		a->again = false;
+		return;
+	}
+	door_client_close(&a->client, MMP_AWAY_OWN);
+	a->again = !open_door(a);
 }
 
 static void
@@ -519,6 +547,8 @@ mmp_away_turn(struct mmp_away *a, uint64_t now_ns)
 	}
 	if (a->unpushed)
 		push_all(a);
+	if (a->again && a->client.up && !a->stopped && now_ns >= a->again_ns)
+		ask_again(a);
 	if (a->known && now_ns >= a->look_ns)
 		look_at_ranks(a);
 }
@@ -532,6 +562,8 @@ mmp_away_expiry_ns(const struct mmp_away *a)
 			at = base_min_ns(at, a->client.site[k].retry_ns);
 	if (a->unpushed)
 		at = base_min_ns(at, a->now_ns + BASE_MS_NS);
+	if (a->again && a->client.up && !a->stopped)
+		at = base_min_ns(at, a->again_ns);
 	if (a->known)
 		at = base_min_ns(at, a->look_ns);
 	return at;
@@ -591,6 +623,6 @@ mmp_away_new(void *mem, const struct mmp_away_conf *c, uint64_t now_ns)
 		a->path[k] = NONE;
 	memcpy(dc.secret, c->secret, sizeof dc.secret);
 	door_client_init(&a->client, &dc, a->own, 1, a->client.import, c->size);
-	(void)door_client_open(&a->client, MMP_AWAY_OWN, MMP_AWAY_LABELS, c->realm, 0);
+	(void)open_door(a);
 	return a;
 }

@@ -25,7 +25,8 @@
  *    12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
  *
  * A REGISTER with a label is about a door at two relays: the other one is at that global address,
- * and either has given the door that label, or is asked to have it under that label, too.
+ * and either has given the door that label, or is asked to have it under that label, too.  Without
+ * another relay it is about a door that the relay gave that label, and has forgotten since.
  *
  * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
  * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Words are nothing, or a text, u8

@@ -24,7 +24,10 @@
  * no room, a millisecond later.
  *
  * A token is never used twice, also not for a door that is registered again behind another path:
- * by the old address nobody reaches lanes that begin anew.
+ * by the old address nobody reaches lanes that begin anew.  Unless door_client_keep() was said: a
+ * door that is lost then is asked for by the address that it had, for its owner's lanes say
+ * themselves that they are new.  It is OVER if no relay gives it: somebody has its labels, or they
+ * are not free yet.
  *
  * Sans-I/O.  Memory  the owner's: the object and its two tables.  Units  nanoseconds.
  * Threads  one owner at a time.  Callbacks may call any function but _turn, _note, _up, _down.
@@ -73,6 +76,8 @@ struct door_client_own {
 	uint8_t first;			  /* site of the relay that gave the label */
 	uint8_t home;			  /* site of its imports */
 	uint8_t there[DOOR_CLIENT_SITES]; /* enum door_client_there */
+	bool keeps;			  /* its address, when it is lost */
+	bool back;			  /* it is asked for by the address that it had */
 };
 
 struct door_client_import {
@@ -180,6 +185,10 @@ bool door_client_turn(struct door_client *c);
 uint32_t door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm,
 			  uint32_t whose);
 void door_client_close(struct door_client *c, uint32_t own);
+/* Once it HAS an address it keeps that. */
+void door_client_keep(struct door_client *c, uint32_t own);
+/* It is OVER because its address was not given: ask again.  false: it is not. */
+bool door_client_again(struct door_client *c, uint32_t own);
 /* The one that HAS that label; NONE. */
 uint32_t door_client_mine(const struct door_client *c, uint32_t label);
 

@@ -12,10 +12,10 @@
  *
  * A way breaks when a relay ends, is started anew, or a trunk is lost for long.  Then the rank's
  * lane is closed, nothing more is sent to it, and its blocks are kept (link.h).  If our door is at
- * another relay, too, or the way comes back, it is reached anew as before.  If our door had to be
- * registered anew, it has another address: each rank elsewhere is told (MOVED), at the address of
- * its own that we know, and answers before the lane is opened.  So two ranks that lose their doors
- * at the same time do not find each other again.
+ * another relay, too, or the way comes back, it is reached anew as before.  Our door is asked for
+ * again by the address that it had.  So ranks that lose their doors at the same time find each
+ * other where they were.  If no relay gives it back, it gets another one: each rank elsewhere is
+ * told (MOVED), at the address of its own that we know, and answers before the lane is opened.
  *
  * conf.wait_ns  so long a broken way is waited for, while this process has its turns; then the rank
  *               is lost.  0: a broken way is the end, as if the rank had died.
@@ -100,6 +100,9 @@ struct mmp_away {
 	uint32_t path[DOOR_CLIENT_SITES]; /* NONE */
 	uint32_t mss[DOOR_CLIENT_SITES];
 	uint32_t fars, door_turn; /* how often our door got another address */
+	struct door_address told; /* that address, once the ranks are known */
+	uint32_t agains;
+	uint64_t again_ns; /* it is asked for again */
 	bool known, stopped, dirty, unpushed, again;
 	uint64_t now_ns, due_ns, hurry_ns, look_ns, looked_ns;
 	uint64_t heard_ns[DOOR_CLIENT_SITES], silent_ns[DOOR_CLIENT_SITES]; /* while we listened */
