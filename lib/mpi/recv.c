@@ -6,42 +6,54 @@
 #include "base/assert.h"
 #include "base/copy.h"
 
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Messages to oneself up to that length are copied, longer ones wait for their receive. */
 #define SELF_COPY_MAX 8192u
 
-static struct lmpi_msg *
+/* Rare, and out of the way: what is left is short enough for its callers. */
+static __attribute__((noinline)) struct lmpi_msg *
+msg_more(struct lmpi_engine *e)
+{
+	struct lmpi_msg *m = lmpi_get(e, sizeof *m);
+	*m = (struct lmpi_msg){.ever = e->msgs};
+	return e->msgs = m;
+}
+
+/* What is before `queued` its caller sets, or the match queue. */
+static inline struct lmpi_msg *
 msg_new(struct lmpi_engine *e)
 {
-	struct lmpi_msg *m = e->free_msgs, *ever;
-	if (m) {
-		e->free_msgs = m->in_all.tqe_next;
-		ever = m->ever;
-	} else {
-		m = lmpi_get(e, sizeof *m);
-		ever = e->msgs;
-		e->msgs = m;
-	}
-	*m = (struct lmpi_msg){.ever = ever, .live = true};
+	struct lmpi_msg *m = e->free_msgs ? e->free_msgs : msg_more(e);
+	e->free_msgs = m->in_all.tqe_next;
+	memset((uint8_t *)m + offsetof(struct lmpi_msg, queued), 0,
+	       sizeof *m - offsetof(struct lmpi_msg, queued));
+	m->live = true;
 	return m;
 }
 
-static struct lmpi_sink *
+static __attribute__((noinline)) struct lmpi_sink *
+sink_more(struct lmpi_engine *e)
+{
+	struct lmpi_sink *s = lmpi_get(e, sizeof *s);
+	*s = (struct lmpi_sink){.ever = e->sinks};
+	return e->sinks = s;
+}
+
+static inline struct lmpi_sink *
 sink_new(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_msg *m, uint64_t base,
 	 uint64_t len, bool first)
 {
-	struct lmpi_sink *s = e->free_sinks, *ever;
-	if (s) {
-		e->free_sinks = s->next;
-		ever = s->ever;
-	} else {
-		s = lmpi_get(e, sizeof *s);
-		ever = e->sinks;
-		e->sinks = s;
-	}
-	*s = (struct lmpi_sink){
-		.ever = ever, .msg = m, .peer = peer, .base = base, .len = len, .first = first};
+	struct lmpi_sink *s = e->free_sinks ? e->free_sinks : sink_more(e);
+	e->free_sinks = s->next;
+	s->msg = m;
+	s->peer = peer;
+	s->base = base;
+	s->head = 0; /* unless its transport has another */
+	s->len = len;
+	s->first = first;
 	m->sinks++;
 	return s;
 }

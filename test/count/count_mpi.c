@@ -11,8 +11,10 @@
  *   recv       MPI_Recv of 8 B that lies in the ring
  *   match      the same where 32 messages came before it that nobody has received
  *   allreduce  MPI_Allreduce of 8 B, the other's part being there
+ *   window     MPI_Accumulate of 8 B to a window of the other, between nodes: the origin's side;
+ *              with LIBMPI_TRANSPORT=udp, as the next
  *   udp        half a round trip between nodes: MPI_Recv of 8 B that lies in the socket, and
- *              MPI_Send of the answer; with LIBMPI_TRANSPORT=udp
+ *              MPI_Send of the answer
  *
  * LIBMPI_SPIN_US is to be long: who sleeps wants to be woken, which is another matter. */
 #include <fcntl.h>
@@ -36,6 +38,7 @@ static struct shared *shared;
 
 static double in[1] = {1}, out[1];
 static char buf[8];
+static MPI_Win win;
 
 static void
 until(const _Atomic int *at, int turn)
@@ -52,6 +55,8 @@ count_turn(char what)
 		MPI_Send(buf, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
 	else if (what == 'a')
 		MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (what == 'w')
+		MPI_Accumulate(in, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, MPI_SUM, win);
 	else
 		MPI_Recv(buf, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	if (what == 'u')
@@ -66,9 +71,20 @@ counted_side(char what, int turn)
 	if (what == 'a')
 		usleep(2000); /* it can say that it begins, but not that its message is there */
 	count_turn(what);
+	if (what == 'w')
+		MPI_Win_flush(1, win);
 	for (int i = 0; what == 'm' && i < BEFORE; i++)
 		MPI_Recv(buf, 8, MPI_BYTE, 1, TAG + 1 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	atomic_store(&shared->ready[0], turn);
+}
+
+/* A flush wants an answer. */
+static void
+answer_until(int turn)
+{
+	int there;
+	while (atomic_load(&shared->ready[0]) < turn)
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
 }
 
 static void
@@ -82,6 +98,8 @@ other_side(char what, int turn)
 	atomic_store(&shared->ready[1], turn);
 	if (what == 'a')
 		MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	else if (what == 'w')
+		answer_until(turn);
 	else if (what == 's' || what == 'u')
 		MPI_Recv(buf, 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	until(&shared->ready[0], turn);
@@ -100,10 +118,14 @@ main(int argc, char **argv)
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shared == MAP_FAILED)
 		MPI_Abort(MPI_COMM_WORLD, 2);
+	MPI_Win_create(out, sizeof out, sizeof out[0], MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_lock_all(0, win);
 	for (int i = 0; i < WARM; i++) /* the way there and back is known */
 		MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 1; i <= turns; i++)
 		(rank == 0 ? counted_side : other_side)(argv[1][0], i);
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
 	MPI_Finalize();
 	if (rank == 0)
 		printf("%d\n", turns);

@@ -134,7 +134,7 @@ struct lmpi_sink {
 	struct lmpi_msg *msg;	/* NULL: it is free */
 	struct lmpi_peer *peer;
 	uint64_t base; /* offset in the message of the packet's first data byte */
-	uint64_t head; /* packet header bytes in front of the data; the transport's to set */
+	uint64_t head; /* packet header bytes in front of the data; 0, or the transport's to set */
 	uint64_t len;  /* data bytes */
 	bool first;    /* the packet that opened the message */
 };
