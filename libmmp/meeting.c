@@ -20,7 +20,8 @@
 struct mmp_talk {
 	uint8_t *in; /* NULL: it is none */
 	uint64_t bytes, room;
-	uint32_t rank; /* rank 0: who is there; NONE: not known */
+	uint32_t rank;	      /* rank 0: who is there; NONE: not known */
+	uint32_t site, label; /* rank 0: of his door there; NONE */
 };
 
 /* ---- LIBMMP_MEET ---- */
@@ -78,6 +79,12 @@ mmp_meeting_opened(struct mmp *m)
 	const char *file = m->env.meet;
 	struct mmp_sites *s = m->sites;
 	struct mmp_card *me = &s->card[m->job.rank];
+	/* Rank 0 knows others by what they said first; that they moved since they say to all. */
+	if (m->job.rank && me->ndoor) {
+		if (m->peer[0].up)
+			mmp_meeting_at_path(m, m->peer[0].path);
+		return;
+	}
 	*me = (struct mmp_card){.share = mmp_engine_share(m->engine), .threaded = m->threaded};
 	_Static_assert(DOOR_ADDRESS_MAX <= MMP_MEET_DOOR, "an address fits");
 	me->ndoor = (uint8_t)door_address_encode(&s->away->own[0].at, me->door);
@@ -151,7 +158,8 @@ open_talk(struct mmp *m, struct suci_lane_conf *c, uint32_t *lane)
 		free(in);
 		return false;
 	}
-	s->talk[*lane] = (struct mmp_talk){.in = in, .room = room, .rank = NONE};
+	s->talk[*lane] = (struct mmp_talk){
+		.in = in, .room = room, .rank = NONE, .site = NONE, .label = NONE};
 	return true;
 }
 
@@ -239,7 +247,23 @@ mmp_meeting_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src)
 	} else if (!door_client_hold(&s->away->client, site, src - MMP_AWAY_MEETING)) {
 		return SUCI_DROPPED; /* it sends again, and there may be room then */
 	}
-	return open_door_talk(m, path, dst, src, &lane) ? SUCI_TAKEN : SUCI_DROPPED;
+	if (!open_door_talk(m, path, dst, src, &lane))
+		return SUCI_DROPPED;
+	s->talk[lane].site = site;
+	s->talk[lane].label = site == NONE ? NONE : src - MMP_AWAY_MEETING;
+	return SUCI_TAKEN;
+}
+
+void
+mmp_meeting_left(struct mmp *m, uint32_t site, uint32_t label)
+{
+	for (uint32_t i = 0; i < m->lanes_max; i++) {
+		const struct mmp_talk *t = &m->sites->talk[i];
+		if (!t->in || t->site != site || t->label != label)
+			continue;
+		close_talk(m, i);
+		suci_lane_close(m->lanes.lanes, i, m->now_ns);
+	}
 }
 
 bool
@@ -274,14 +298,34 @@ mmp_meeting_data(struct mmp *m, uint32_t lane, uint64_t off, const uint8_t *data
 		memcpy(t->in + off, data, len);
 }
 
+static void
+say_table(struct mmp *m, uint32_t lane)
+{
+	const uint8_t *t = m->sites->table;
+	size_t n = MMP_TABLE_BYTES(m->job.size),
+	       head = SUCI_BLOCK_HEAD_MAX < n ? SUCI_BLOCK_HEAD_MAX : n;
+	(void)suci_lane_send(m->lanes.lanes, lane, t, head, t + head, n - head, false, WORD_COOKIE,
+			     m->now_ns);
+	m->dirty = true;
+}
+
+bool
+mmp_meeting_again(struct mmp *m, uint32_t lane, const uint8_t *in, size_t len)
+{
+	struct mmp_sites *s = m->sites;
+	uint32_t rank;
+	if (!s->table || mmp_meet_take(s->meet, in, len, &rank))
+		return false;
+	say_table(m, lane);
+	return true;
+}
+
 /* To all. */
 static void
 send_doors(struct mmp *m)
 {
 	struct mmp_sites *s = m->sites;
-	size_t n = MMP_TABLE_BYTES(m->job.size),
-	       head = SUCI_BLOCK_HEAD_MAX < n ? SUCI_BLOCK_HEAD_MAX : n;
-	s->table = malloc(n);
+	s->table = malloc(MMP_TABLE_BYTES(m->job.size));
 	if (!s->table) {
 		mmp_sites_fail(m, "out of memory");
 		return;
@@ -290,9 +334,7 @@ send_doors(struct mmp *m)
 	memcpy(s->card, s->meet->card, m->job.size * sizeof *s->card);
 	for (uint32_t lane = 0; lane < m->lanes_max; lane++)
 		if (s->talk[lane].in && s->talk[lane].rank != NONE)
-			(void)suci_lane_send(m->lanes.lanes, lane, s->table, head, s->table + head,
-					     n - head, false, WORD_COOKIE, m->now_ns);
-	m->dirty = true;
+			say_table(m, lane);
 	mmp_sites_know(m);
 }
 

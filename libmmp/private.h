@@ -243,6 +243,10 @@ void mmp_meeting_at_door(struct mmp *m, uint32_t label);
 void mmp_meeting_at_path(struct mmp *m, uint32_t path);
 /* The way to rank 0 is gone; it may be tried anew. */
 void mmp_meeting_lost(struct mmp *m);
+/* We are rank 0, all have met, and somebody has not heard so: he said again who he is. */
+bool mmp_meeting_again(struct mmp *m, uint32_t lane, const uint8_t *in, size_t len);
+/* Who said it there, by that label, has gone or begins anew. */
+void mmp_meeting_left(struct mmp *m, uint32_t site, uint32_t label);
 /* Somebody says the first word to rank 0. */
 enum suci_verdict mmp_meeting_came(struct mmp *m, uint32_t path, uint32_t dst, uint32_t src);
 /* Blocks of its lanes. */

@@ -97,13 +97,27 @@ meeting_called(void *user, uint32_t path, uint32_t dst, uint32_t src)
 	return mmp_meeting_came(user, path, dst, src);
 }
 
+static bool
+meeting_asked(void *user, uint32_t lane, const uint8_t *in, size_t len)
+{
+	return mmp_meeting_again(user, lane, in, len);
+}
+
+static void
+meeting_left(void *user, uint32_t site, uint32_t label)
+{
+	mmp_meeting_left(user, site, label);
+}
+
 static const struct mmp_away_ops sites_away_ops = {.opened = door_ready,
 						   .up = rank_up,
 						   .paused = rank_paused,
 						   .lost = rank_lost,
 						   .met = rank_0_reached,
 						   .missed = rank_0_missed,
-						   .called = meeting_called};
+						   .called = meeting_called,
+						   .asked = meeting_asked,
+						   .left = meeting_left};
 
 void
 mmp_sites_know(struct mmp *m)
@@ -138,17 +152,14 @@ mmp_sites_path_down(struct mmp *m, uint32_t path, enum suci_down why, const char
 {
 	struct mmp_sites *s = m->sites;
 	const char *name = s->away->conf.name[mmp_away_at(s->away, path)];
-	bool was_up = s->away->client.up;
 	if (!s->known && why == SUCI_DOWN_REFUSED && s->away->conf.relays == 1)
 		mmp_sites_fail(m, "our relay %.40s refuses us: %.60s", name, text ? text : "");
 	mmp_away_path_down(s->away, path);
 	mmp_meeting_lost(m);
 	if (s->known || s->away->client.up)
 		return;
-	/* What was said to rank 0, or by it, names a door that is no more. */
-	if (was_up && (s->lane != NONE || s->told))
-		mmp_sites_fail(m, "our relay %.40s is gone, before all had met", name);
-	else if (!s->failed)
+	/* What was said to rank 0, or by it, names a door that comes back. */
+	if (!s->failed)
 		snprintf(s->why, WHY_MAX,
 			 "our relay %.40s does not answer on UDP: is relayd there?", name);
 }

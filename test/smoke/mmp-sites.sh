@@ -3,7 +3,8 @@
 # libmmp over relays: two sites with the same private addresses, five ranks, all to all with every
 # byte checked; met by a file, by the address itself, under a launcher in each site; what goes
 # wrong is said; a rank that is killed ends the waits of the others.  A relay that is replaced by
-# itself or by a second one does not: the job goes on, unless nothing replaces it in time.
+# itself or by a second one does not: the job goes on, unless nothing replaces it in time.  Nor does
+# one that ends while the ranks meet.
 # ipv6: yes
 # timeout: 500
 set -u
@@ -189,6 +190,12 @@ goes_on "a relay that is killed and started again" inline again bfe0 KILL
 goes_on "a relay that is ended and started again" thread again bfe0 TERM
 goes_on "rank 0's relay that is killed and started again" thread again afe0 KILL
 
+# Those of both sites: nobody has a door at which another one could tell him that it moved.
+at_once() {
+	stop_relay afe0 KILL && stop_relay bfe0 KILL && started && testbed_relayd "$B" afe0 bfe0
+}
+goes_on "the relays of both sites that are killed at once" thread at_once
+
 # Doors at two relays: each is killed once, the second one after the first has come back.
 both() {
 	again bfe0 KILL && sleep 3 && again bfe1 KILL
@@ -198,7 +205,34 @@ goes_on "one relay of two that is killed" inline end_relay bfe0 KILL
 testbed_relayd "$B" bfe0 || fail "no other relay"
 ROUNDS=900
 goes_on "two relays that are killed in turn" thread both
+
+# meets WHAT COMMAND...: the relays change when four ranks of five are there, and all meet.
+meets() {
+	local what=$1 bad=0 i
+	shift
+	rm -f "$W/meet" "$W"/out?
+	begin '0 1 2 3' -- "$ALL" "$W/hosts" 3 5000
+	testbed_wait 20 "the address" test -s "$W/meet"
+	sleep 1
+	"$@" || fail "$what: $* fails"
+	begin 4 -- "$ALL" "$W/hosts" 3 5000
+	for i in 0 1 2 3 4; do wait "${pids[i]}" || bad=1; done
+	if [ $bad = 0 ] && [ "$(cat "$W"/out? | grep -c 'all bytes right')" = 5 ]; then
+		pass "$what before all have met: they meet"
+	else
+		fail "$what before all have met: $(tail -n 3 "$W"/out?)"
+	fi
+}
+restart() {
+	local r
+	for r; do stop_relay "$r" KILL || return 1; done
+	testbed_relayd "$B" "$@"
+}
+meets "one relay of two that is killed" stop_relay bfe0 KILL
+testbed_relayd "$B" bfe0 || fail "no other relay"
 SOUTH=10.0.0.254:7812
+meets "rank 0's relay that is killed and started again" restart afe0
+meets "the relays of both sites that are killed and started again" restart afe0 bfe0
 
 # no_more WHAT SECONDS: nobody comes back, and all end with the reason.
 no_more() {

@@ -289,7 +289,10 @@ hear_lost(void *user, uint32_t import, enum door_client_lost why)
 static void
 hear_left(void *user, uint32_t site, uint32_t label)
 {
-	mmp_away_left(user, site, label);
+	struct mmp_away *a = user;
+	mmp_away_left(a, site, label);
+	if (a->conf.ops->left)
+		a->conf.ops->left(a->conf.user, site, label);
 }
 
 static const struct door_client_ops away_ops = {.say = say_note,
@@ -498,7 +501,7 @@ look_at_ranks(struct mmp_away *a)
 }
 
 static bool
-open_door(struct mmp_away *a)
+open_own_door(struct mmp_away *a)
 {
 	if (door_client_open(&a->client, MMP_AWAY_OWN, MMP_AWAY_LABELS, a->conf.realm, 0) ==
 	    DOOR_CLIENT_NONE)
@@ -509,7 +512,7 @@ open_door(struct mmp_away *a)
 
 /* The relay had no room for our door, or did not give it back. */
 static void
-ask_again(struct mmp_away *a)
+seek_own_door(struct mmp_away *a)
 {
 	a->again_ns = a->now_ns + LOOK_NS;
 	if (a->agains++ < AGAINS && door_client_again(&a->client, MMP_AWAY_OWN)) {
@@ -517,7 +520,7 @@ ask_again(struct mmp_away *a)
 		return;
 	}
 	door_client_close(&a->client, MMP_AWAY_OWN);
-	a->again = !open_door(a);
+	a->again = !open_own_door(a);
 }
 
 static void
@@ -548,7 +551,7 @@ mmp_away_turn(struct mmp_away *a, uint64_t now_ns)
 	if (a->unpushed)
 		push_all(a);
 	if (a->again && a->client.up && !a->stopped && now_ns >= a->again_ns)
-		ask_again(a);
+		seek_own_door(a);
 	if (a->known && now_ns >= a->look_ns)
 		look_at_ranks(a);
 }
@@ -623,6 +626,6 @@ mmp_away_new(void *mem, const struct mmp_away_conf *c, uint64_t now_ns)
 		a->path[k] = NONE;
 	memcpy(dc.secret, c->secret, sizeof dc.secret);
 	door_client_init(&a->client, &dc, a->own, 1, a->client.import, c->size);
-	(void)open_door(a);
+	(void)open_own_door(a);
 	return a;
 }

@@ -153,7 +153,11 @@ answer_moved(struct mmp_away *a, uint32_t lane)
 {
 	uint8_t b[MMP_NO_MAX];
 	size_t n = MMP_YES_BYTES;
-	const char *why = take_moved(a, &a->talk[lane]);
+	const struct mmp_away_talk *t = &a->talk[lane];
+	if (a->conf.ops->asked && t->bytes <= sizeof t->in &&
+	    a->conf.ops->asked(a->conf.user, lane, t->in, t->bytes))
+		return;
+	const char *why = take_moved(a, t);
 	if (why)
 		n = mmp_meet_no(b, why);
 	else

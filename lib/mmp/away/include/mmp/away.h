@@ -49,6 +49,12 @@ struct mmp_away_ops {
 	void (*missed)(void *user, const char *why);
 	/* And somebody speaks to ours. */
 	enum suci_verdict (*called)(void *user, uint32_t path, uint32_t dst, uint32_t src);
+	/* NULL, or: once the ranks are known, what somebody said at our meeting.  true: it is not
+	 * that he moved, and was answered on that lane. */
+	bool (*asked)(void *user, uint32_t lane, const uint8_t *in, size_t len);
+	/* NULL, or: who called us by that label has gone, or calls by another relay now.  Then what
+	 * he says is of a new lane. */
+	void (*left)(void *user, uint32_t site, uint32_t label);
 };
 
 struct mmp_away_conf {
