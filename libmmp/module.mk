@@ -29,3 +29,7 @@ install-libmmp: $(LIBMMP_SO) install-man
 	@ln -sf libmmp.so.1 $(DESTDIR)$(LIBDIR)/libmmp.so
 	@install -m 644 libmmp/include/mmp.h $(DESTDIR)$(PREFIX)/include/
 	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' libmmp/mmp.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/mmp.pc
+
+# Engine threads beside their programs, in two processes.
+$(call unit,test_mmp_thread,test/unit/test_mmp_thread.c,mmp,,-pthread)
+UNITS_THREADED += $(B)/test/unit/test_mmp_thread
