@@ -58,7 +58,7 @@ says relayd-afe0 "path to \[$(testbed_inside a0)\]:.* is up: process with doors"
 says relayd-afe0 "claims $(testbed_inside a0), which .* has" || WHY+="the log does not name the claimant; "
 verdict "forged neighbours and errors move nothing" "$WHY" relayd-afe0
 
-# ---- one job of all three clusters.  Open MPI's daemons of two nodes meet by IPv4: one node each.
+# ---- one job of all three clusters, one node each (`relay-nodes6` has several)
 # shellcheck disable=SC2034
 NODES=1 PPN=2
 job() { # PROGRAM...: sets WHY

@@ -23,7 +23,7 @@
 # 198.51.100.31, .41, ...; private ones the same everywhere.  Light paths between front
 # ends: light.sh.
 #
-# Knobs: CLUSTERS ('a b'), NODES (2) and RELAYS (1) per cluster (RELAYS_A ..: of one of them), PPN (1)
+# Knobs: CLUSTERS ('a b'), NODES (2) and RELAYS (1) per cluster (NODES_A, RELAYS_A ..: of one of them), PPN (1)
 # ranks per node in the MPI host files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
 # IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_RELAY_IMPI (of its impi), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
@@ -122,6 +122,10 @@ _tb_relays() { # CLUSTER: how many
 	local own=RELAYS_${1^^}
 	echo "${!own:-$RELAYS}"
 }
+_tb_nodes() { # CLUSTER: how many
+	local own=NODES_${1^^}
+	echo "${!own:-$NODES}"
+}
 
 _tb_index() { # of a cluster, by a name in it
 	local letter
@@ -195,11 +199,12 @@ testbed_build() {
 }
 
 _tb_cluster() {
-	local c=$1 wan=$2 i n relays
+	local c=$1 wan=$2 i n relays nodes
 	relays=$(_tb_relays "$c")
+	nodes=$(_tb_nodes "$c")
 	_tb_ns "${c}sw"
 	_tb_bridge "${c}sw" br0 "$MTU_IN"
-	for ((i = 0; i < NODES; i++)); do
+	for ((i = 0; i < nodes; i++)); do
 		n=$c$i
 		_tb_ns "$n"
 		_tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN"
@@ -259,8 +264,9 @@ EOF
 # testbed_mpi_env CLUSTER: NAME=VALUE lines that make a plain `mpirun -np N program` in
 # node 0 of the cluster use all its nodes.
 testbed_mpi_env() {
-	local i hosts=$TB_DIR/hosts-$1
-	for ((i = 0; i < NODES; i++)); do
+	local i hosts=$TB_DIR/hosts-$1 nodes
+	nodes=$(_tb_nodes "$1")
+	for ((i = 0; i < nodes; i++)); do
 		echo "$TB_ID-$1$i slots=$PPN"
 	done >"$hosts"
 	echo "OMPI_ALLOW_RUN_AS_ROOT=1
@@ -295,7 +301,7 @@ _tb_auth() {
 	echo "IMPI_AUTH_KEY=$(<"$key")"
 }
 
-# testbed_job_part B CLUSTER NAME PROGRAM...: a cluster's part of such a job, NODES x PPN ranks,
+# testbed_job_part B CLUSTER NAME PROGRAM...: a cluster's part of such a job, nodes x PPN ranks,
 # as spawned NAME-CLUSTER.
 testbed_job_part() {
 	local b=$1 c=$2 name=$3 env
@@ -303,7 +309,7 @@ testbed_job_part() {
 	mapfile -t env < <(testbed_mpi_env "$c")
 	testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
 		-client "$(_tb_index "$c")" "$(testbed_inside "${c}fe0" 7811)" --launcher mpirun \
-		-np $((NODES * PPN)) "$@"
+		-np $(($(_tb_nodes "$c") * PPN)) "$@"
 }
 
 # testbed_job B NAME PROGRAM...: one MPI job over all clusters.
