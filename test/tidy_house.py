@@ -10,6 +10,7 @@ lowers the numbers.  Its lines:
     long DOCUMENT COUNT            lines of more than 100 characters
     sentences COUNT                sentences of more than 25 words in documents
     twice SHARE                    functions, in 1/1000, whose name another file has too
+    tests FUNCTION                 a function of the product that only tests call
 """
 import collections
 import os
@@ -110,6 +111,44 @@ def twice(tree, read, strip):
     return 1000 * sum(len(v) for v in files.values() if len(v) > 1) // max(every, 1)
 
 
+# Functions that no code of ours calls: surfaces that are for others, or generated code calls.
+SURFACE = re.compile(r'P?MPI|PMPIX|impl_|mpi(sp|x)?_|f_|trace_|lmpi_coll_[A-Z]|lmpi_(null_argument|unsupported|narrow_\w+)$|main$')
+# Those that only tests call, and why that is right.
+FOR_TESTS = {
+    r'\w+_check': 'invariants, for simulator and fuzzers',
+    r'mmp_engine_empty|light_controller_busy|relay_cluster_job': 'invariants at a run\'s end',
+    r'sp_node_(joined|reigns)|sp_view_hash': 'invariants of views',
+    r'(quorum|sp)_frame_read|quorum_journal_read': 'readers that fuzzers feed',
+    r'pg_(lab|load|scenario)_parse': 'what a file says, without the file',
+    r'lmpi_fail_forget|rd_eal_runtime_dir': 'a test begins anew in one process',
+    r'relay_job_gateway|relayset_weight': 'a rule, which what follows it is held against',
+    r'pg_player_counts|pg_sealed_is|spd_fences_waits': 'what a test waits for',
+    r'relay_startup_footprint': 'the sum of two that relayd takes apart',
+}
+
+
+def tests_alone(tree, read, strip, public):
+    """Functions, external or of headers, whose name nothing of the product says but its definition
+    and declarations."""
+    defined = re.compile(r'^(?!__)(\w+)\([^;{}]*?\)\s*\{', re.M)
+    declared = re.compile(r'^[A-Za-z_][\w \t*]*?\**\b\w+\([^;{}]*\)[^;{}()]*(?:\(\([^;{}]*\)\))?\s*;', re.M)
+    here = re.compile(r'^(?:extern )?(?:const )?(?:struct |enum |unsigned )?\w+ \**\w+\([^;{}()]*\);', re.M)
+    found, said = {}, set()
+    for f in tree:
+        if not f.startswith(PRODUCT) or not f.endswith(('.c', '.h')):
+            continue
+        code = strip(read(f))
+        for m in defined.finditer(code):
+            line = code[:m.start()].rstrip('\n').rsplit('\n', 1)[-1]
+            if f.endswith('.h') or 'static' not in line:
+                found[m.group(1)] = f
+        code = defined.sub('{', code)
+        said |= set(re.findall(r'[A-Za-z_]\w*', (declared if f.endswith('.h') else here).sub('', code)))
+    names = '|'.join(FOR_TESTS)
+    return {f'tests {n}': 1 for n in found if n not in said and not SURFACE.match(n) and
+            not re.fullmatch(names, n) and not re.search(rf'\b{n}\(', public)}
+
+
 def documents(tree):
     return [f for f in tree if f.endswith('.md') and (
         f.startswith('doc/') or f in ('README.md', 'CONTRIBUTING.md', 'SECURITY.md') or
@@ -161,6 +200,8 @@ def measure(tree, root, archives, read, strip):
             now[f'long {d}'] = n
     now['sentences'] = sum(long_sentences(read(d)) for d in docs)
     now['twice'] = twice(tree, read, strip)
+    public = ''.join(read(f) for f in tree if re.match(r'lib(mmp|suci)/include/', f))
+    now.update(tests_alone(tree, read, strip, public))
     return now
 
 
@@ -169,6 +210,7 @@ HELP = {
     'symbol': "external symbols without their library's prefix; fix: rename them, or make them static",
     'long': f'lines over {LINE_MAX} characters; fix: wrap them',
     'sentences': f'sentences over {SENTENCE_MAX} words in documents; fix: make two of one',
+    'tests': 'only tests call it; fix: use it in the product, or delete it and look at what ships',
     'twice': '1/1000 of the functions share their name with one of another file; fix: name the thing',
 }
 
@@ -177,7 +219,7 @@ def load(root):
     known = {}
     for line in open(os.path.join(root, KNOWN), encoding='utf-8'):
         words = line.split()
-        if words and words[0] == 'circle':
+        if words and words[0] in ('circle', 'tests'):
             known[' '.join(words)] = 1
         elif words and words[0][0] != '#':
             known[' '.join(words[:-1])] = int(words[-1])
@@ -190,7 +232,7 @@ def store(root, known):
     with open(path, 'w', encoding='utf-8') as out:
         out.writelines(head)
         for k in sorted(known):
-            out.write(f'{k}\n' if k.startswith('circle') else f'{k} {known[k]}\n')
+            out.write(f'{k}\n' if k.startswith(('circle', 'tests')) else f'{k} {known[k]}\n')
 
 
 def check(tree, root, archives, read, strip, say, shrink):
@@ -208,7 +250,7 @@ def check(tree, root, archives, read, strip, say, shrink):
                 known[k] = n
             else:
                 del known[k]
-        elif n < most and kind in ('circle', 'symbol', 'long'):
+        elif n < most and kind in ('circle', 'symbol', 'long', 'tests'):
             say(KNOWN, 1, f'{k} {most}: only {n} are left; fix: test/tidy --shrink')
     if shrink:
         store(root, known)

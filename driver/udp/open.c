@@ -180,7 +180,7 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	    (conf->mtu && conf->mtu < MTU_LEAST) ||
 	    (conf->bufs && conf->bufs < 2 * SUCI_UDP_BATCH) || conf->bufs > 1u << 20 ||
 	    conf->sockbuf_bytes > 1u << 30 || conf->run > SUCI_UDP_RUN_MAX ||
-	    conf->busy_poll_us > 1000000 || conf->spin_us > 60000000)
+	    conf->busy_poll_us > 1000000)
 		return -EINVAL;
 	u = calloc(1, sizeof *u);
 	if (!u)
@@ -190,7 +190,6 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	u->name_len =
 		u->family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	u->bufs = conf->bufs ? conf->bufs : 512;
-	u->spin_ns = conf->spin_us * 1000ull;
 	err = make_socket(u, conf);
 	if (err)
 		goto fail;

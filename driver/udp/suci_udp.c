@@ -380,27 +380,3 @@ suci_udp_events(const struct suci_udp *u)
 		ev |= POLLOUT;
 	return ev;
 }
-
-bool
-suci_udp_wait(struct suci_udp *u, uint64_t until_ns)
-{
-	uint64_t now = suci_udp_now_ns(), asleep_at = now + u->spin_ns;
-
-	while (!suci_udp_poll(u, now)) {
-		now = suci_udp_now_ns();
-		if (now >= until_ns)
-			return false;
-		if (now < asleep_at)
-			continue;
-		uint64_t due = suci_expiry_ns(u->ep);
-		due = due < until_ns ? due : until_ns;
-		uint64_t ns = due > now ? due - now : 0;
-		struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
-				     .tv_nsec = (long)(ns % 1000000000u)};
-		struct pollfd p = {.fd = suci_udp_fd(u), .events = suci_udp_events(u)};
-		/* Whatever it says, the next turn sees why. */
-		(void)ppoll(&p, 1, until_ns == UINT64_MAX && due == UINT64_MAX ? NULL : &t, NULL);
-		now = suci_udp_now_ns();
-	}
-	return true;
-}

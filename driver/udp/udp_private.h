@@ -67,7 +67,6 @@ struct suci_udp {
 	bool busy_poll_preferred;
 	uint8_t pages; /* enum suci_udp_pages */
 	uint32_t busy_poll_us;
-	uint64_t spin_ns;
 	union udp_name peer; /* if connected */
 	struct suci_addr local;
 	sa_family_t family; /* of the socket, and of all names it takes and gives */

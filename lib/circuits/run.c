@@ -28,12 +28,6 @@ circ_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
 	       base_carved((size_t)batches * 4) + base_carved((size_t)n * 4) + BASE_CARVE_ALIGN;
 }
 
-size_t
-circ_run_footprint(const struct circ_plan *p)
-{
-	return circ_run_bound(p->setups, p->batches, nodes(p));
-}
-
 static void
 enqueue_run(struct circ_run *r, uint32_t j)
 {

@@ -12,7 +12,6 @@ struct impi_client {
 	struct impi_error err;
 	struct impi_tables *tables;
 
-	uint32_t skipped;
 	/* receiving */
 	uint8_t head[16];
 	uint32_t head_len, head_want;
@@ -279,7 +278,6 @@ take_client_coll_head(struct impi_client *c)
 	c->mask = be32_load(c->head + 12);
 	struct sent_label *sent = find_sent(c, c->label);
 	if (!sent) {
-		c->skipped++;
 		c->skip_left = len;
 		return IMPI_ERR_OK;
 	}
@@ -584,10 +582,4 @@ impi_client_unanswered(const struct impi_client *c)
 	for (uint32_t i = 0; i < c->nsent; i++)
 		n += !c->sent[i].answered;
 	return n;
-}
-
-uint32_t
-impi_client_skipped(const struct impi_client *c)
-{
-	return c->skipped;
 }

@@ -578,12 +578,6 @@ impi_server_open_from(struct impi_server *s, uint64_t source, const char *name, 
 	return -1;
 }
 
-int
-impi_server_open(struct impi_server *s, uint64_t now_ns)
-{
-	return impi_server_open_from(s, 0, "", now_ns);
-}
-
 void
 impi_server_rx(struct impi_server *s, int conn, const void *bytes, size_t len, uint64_t now_ns)
 {

@@ -496,23 +496,6 @@ impi_tables_have(const struct impi_tables *t, uint32_t label)
 }
 
 uint32_t
-impi_tables_rank(const struct impi_tables *t, const struct impi_proc *proc)
-{
-	uint32_t lo = 0, hi = t->finished ? t->nprocs : 0;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int c = impi_proc_cmp(&t->proc[t->proc_order[mid]], proc);
-		if (c == 0)
-			return t->proc_order[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return IMPI_RANK_NONE;
-}
-
-uint32_t
 impi_tables_client_of_rank(const struct impi_tables *t, uint32_t rank)
 {
 	BASE_ASSERT(rank < t->nprocs);
@@ -530,17 +513,4 @@ impi_tables_client_of_host(const struct impi_tables *t, uint32_t host)
 	while (c > 0 && host < t->client[c].first_host)
 		c--;
 	return c;
-}
-
-struct impi_version
-impi_tables_version(const struct impi_tables *t, uint32_t a, uint32_t b)
-{
-	const struct impi_client_entry *ca = &t->client[a], *cb = &t->client[b];
-	struct impi_version best = {0, 0};
-	for (uint32_t i = 0; i < ca->nversions; i++)
-		for (uint32_t k = 0; k < cb->nversions; k++)
-			if (ca->version[i].major == cb->version[k].major &&
-			    ca->version[i].minor == cb->version[k].minor)
-				best = ca->version[i];
-	return best;
 }

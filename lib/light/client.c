@@ -58,12 +58,6 @@ light_client_new(void *mem, const struct light_client_conf *conf)
 }
 
 bool
-light_client_on(const struct light_client *c)
-{
-	return c->offer.on;
-}
-
-bool
 light_client_wants(const struct light_client *c, uint64_t bytes)
 {
 	enum circ_mode mode =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "seal/link.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 #include <stdio.h>
@@ -130,6 +131,7 @@ void
 seal_link_init(struct seal_link *l, const struct seal_link_conf *conf, enum seal_link_role role,
 	       const uint8_t once[SEAL_DH], const uint8_t *listener)
 {
+	BASE_ASSERT(!seal_link_wrong(conf, role));
 	memset(l, 0, sizeof *l);
 	l->conf = *conf;
 	l->role = role;

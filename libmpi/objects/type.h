@@ -158,11 +158,6 @@ void lmpi_type_unpack(const struct lmpi_type *t, void *buf, int64_t count, const
  * row of t hold completely; *left_over gets the bytes after the last complete one. */
 int64_t lmpi_type_elements_in(const struct lmpi_type *t, enum lmpi_rep rep, int64_t bytes,
 			      int64_t *left_over);
-static inline int64_t
-lmpi_type_elements(const struct lmpi_type *t, int64_t bytes, int64_t *left_over)
-{
-	return lmpi_type_elements_in(t, LMPI_REP_NATIVE, bytes, left_over);
-}
 /* Packed bytes of the first n basic elements of a row of t. */
 int64_t lmpi_type_bytes_of(const struct lmpi_type *t, int64_t n);
 

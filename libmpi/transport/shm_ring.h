@@ -11,7 +11,7 @@
  *          head is written by the consumer after it has read what is before it.
  * Sleeping a producer that finds the ring full sets want before it looks again;
  *          a consumer that made room and finds want set clears it and wakes the
- *          producer (lmpi_ring_pop returns true then). */
+ *          producer (lmpi_ring_give returns true then). */
 #ifndef LMPI_SHM_RING_H
 #define LMPI_SHM_RING_H
 
@@ -190,14 +190,6 @@ lmpi_ring_give(struct lmpi_ring_rx *r)
 	if (atomic_load(&r->ring->want) == 0)
 		return false;
 	return atomic_exchange(&r->ring->want, 0) == 1;
-}
-
-/* Both, for the peeked record. */
-static inline bool
-lmpi_ring_pop(struct lmpi_ring_rx *r)
-{
-	lmpi_ring_skip(r);
-	return lmpi_ring_give(r);
 }
 
 #endif

@@ -56,7 +56,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (impi_client_state(c) == IMPI_CLS_RUNNING) {
 		BASE_ASSERT(t->finished && t->nprocs > 0 && t->ackmark <= t->hiwater);
 		for (uint32_t r = 0; r < t->nprocs; r++) {
-			BASE_ASSERT(impi_tables_rank(t, &t->proc[r]) == r);
+			BASE_ASSERT(!r || impi_proc_cmp(&t->proc[t->proc_order[r - 1]],
+							&t->proc[t->proc_order[r]]) < 0);
 			BASE_ASSERT(t->host[t->proc_host[r]].client ==
 				    impi_tables_client_of_rank(t, r));
 		}

@@ -46,11 +46,11 @@ operate(uint8_t op, uint8_t conn, const uint8_t *bytes, size_t len, uint64_t *no
 	switch (op % 5) {
 	case 0: {
 		bool room = impi_server_room_ns(s) <= *now;
-		int n = impi_server_open(s, *now);
+		int n = impi_server_open_from(s, 0, "", *now);
 		if (n < 0) { /* the oldest stranger may have had to go */
 			run_events();
 			BASE_ASSERT(!room || impi_server_room_ns(s) <= *now);
-			n = impi_server_open(s, *now);
+			n = impi_server_open_from(s, 0, "", *now);
 			BASE_ASSERT(n >= 0 || !room);
 		}
 		BASE_ASSERT(n < CONNS && (n < 0 || !open_conn[n]));

@@ -410,10 +410,13 @@ model_compare_shape(const struct model *m)
 	MODEL_CHECK(m->t->true_lb == lb && m->t->true_ub == ub);
 	size = 0;
 	for (int i = 0; i < m->n; i++) {
-		MODEL_CHECK(lmpi_type_elements(m->t, size, &left) == i && left == 0);
+		MODEL_CHECK(lmpi_type_elements_in(m->t, LMPI_REP_NATIVE, size, &left) == i &&
+			    left == 0);
 		MODEL_CHECK(lmpi_type_bytes_of(m->t, i) == size);
 		if (m->e[i].size > 1) {
-			MODEL_CHECK(lmpi_type_elements(m->t, size + 1, &left) == i && left == 1);
+			MODEL_CHECK(lmpi_type_elements_in(m->t, LMPI_REP_NATIVE, size + 1, &left) ==
+					    i &&
+				    left == 1);
 		}
 		size += m->e[i].size;
 	}

@@ -320,7 +320,7 @@ world_start(struct world *w)
 		if (!k->direct) {
 			make_relay(w, k, i);
 		} else {
-			k->conn = impi_server_open(w->server, 0);
+			k->conn = impi_server_open_from(w->server, 0, "", 0);
 			k->up_open = true;
 		}
 	}
@@ -419,7 +419,7 @@ relay_events(struct world *w, struct cluster *k)
 	case RELAY_STARTUP_NONE:
 		return false;
 	case RELAY_STARTUP_CONNECT:
-		k->conn = impi_server_open(w->server, 0);
+		k->conn = impi_server_open_from(w->server, 0, "", 0);
 		k->up_open = k->conn >= 0;
 		if (k->up_open)
 			relay_startup_connected(k->rs);
@@ -517,7 +517,6 @@ check_view(const struct world *w, uint32_t me)
 		for (uint32_t i = 0; i < o->nprocs; i++, rank++) {
 			const struct impi_proc *p = &t->proc[rank];
 			struct impi_hostid id;
-			assert_int_equal(impi_tables_rank(t, p), rank);
 			if (c == me) {
 				assert_int_equal(impi_proc_cmp(p, &o->proc[i]), 0);
 				continue;

@@ -46,7 +46,7 @@ bench_begin(struct bench *b, enum circ_mode mode, bool by_group)
 	b->mem[1] = malloc(circ_plan_footprint(&b->slots, 2));
 	circ_plan_make(&b->plan, &w, &b->slots, b->mem[1]);
 	assert_int_equal(b->plan.setups, 2);
-	b->mem[2] = malloc(circ_run_footprint(&b->plan));
+	b->mem[2] = malloc(circ_run_bound(b->plan.setups, b->plan.batches, b->slots.nodes));
 	circ_run_start(&b->run, &b->plan, b->mem[2]);
 	b->mem[3] = malloc(circ_fabric_footprint(&b->plan));
 	b->fabric = (struct circ_fabric){.m = b->m,

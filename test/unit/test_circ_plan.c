@@ -360,7 +360,7 @@ static void
 run_within(const struct circ_plan *p, const struct circ_slots *s, uint32_t seed)
 {
 	struct circ_run r;
-	void *mem = malloc(circ_run_footprint(p));
+	void *mem = malloc(circ_run_bound(p->setups, p->batches, s->nodes));
 	bool *ordered = calloc(p->setups + 1, 1), *over = calloc(p->demands + 1, 1);
 	uint32_t left = p->demands, state = seed * 2 + 1;
 	circ_run_start(&r, p, mem);

@@ -141,7 +141,6 @@ check_golden_result(struct rig *r, const uint8_t *c2s, size_t c2s_len)
 	assert_int_equal(t->hiwater, 20);
 	assert_int_equal(t->proc_host[2], 1);
 	assert_int_equal(t->proc[1].pid, 1002);
-	assert_int_equal(impi_tables_rank(t, &t->proc[2]), 2);
 	r->out_len = 0;
 	assert_int_equal(impi_client_fini(r->c), IMPI_ERR_OK);
 	drain(r);
@@ -221,7 +220,6 @@ replies_in_any_order_and_unknown_ones(void **state)
 		const uint8_t *done = golden_reply(IMPI_NLABELS, &len);
 		assert_int_equal(len, 8);
 		feed(&r, done, len);
-		assert_int_equal(impi_client_skipped(r.c), IMPI_NLABELS);
 		check_golden_result(&r, golden_c2s_0, sizeof golden_c2s_0);
 		rig_fini(&r);
 	}

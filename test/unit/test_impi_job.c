@@ -261,8 +261,12 @@ conformance_13_2_jobs_of_1_2_and_32_clients_with_several_hosts(void **state)
 						rank += peer[c].host[h].nprocs;
 					}
 				}
-				for (uint32_t p = 0; p < nprocs; p++)
-					assert_int_equal(impi_tables_rank(t, &t->proc[p]), p);
+				const struct impi_proc *last = NULL;
+				for (uint32_t p = 0; p < nprocs; p++) {
+					const struct impi_proc *next = &t->proc[t->proc_order[p]];
+					assert_true(!last || impi_proc_cmp(last, next) < 0);
+					last = next;
+				}
 			}
 			fini_job(n);
 		}
@@ -278,13 +282,12 @@ conformance_13_2_versions_of_different_length(void **state)
 	run_start_up(3, 5);
 	assert_running(3);
 	for (uint32_t i = 0; i < 3; i++)
-		for (uint32_t a = 0; a < 3; a++)
-			for (uint32_t b = 0; b < 3; b++) {
-				struct impi_version v = impi_tables_version(tables(i), a, b);
-				bool both_newest = a == 2 && b == 2;
-				assert_int_equal(v.major, both_newest);
-				assert_int_equal(v.minor, !both_newest && a > 0 && b > 0);
-			}
+		for (uint32_t a = 0; a < 3; a++) {
+			const struct impi_client_entry *c = &tables(i)->client[a];
+			assert_int_equal(c->nversions, a + 1);
+			assert_int_equal(c->version[a].major, a == 2);
+			assert_int_equal(c->version[a].minor, a == 1);
+		}
 	fini_job(3);
 }
 
@@ -367,7 +370,6 @@ conformance_13_2_unknown_labels_are_ignored(void **state)
 		for (uint32_t i = 0; i < 2; i++) {
 			uint32_t both = (uint32_t)__builtin_popcount(who);
 			assert_int_equal(peer[i].strange_len, who & (1u << i) ? 4 * both : 0);
-			assert_int_equal(impi_client_skipped(peer[i].c), 0);
 		}
 		fini_job(2);
 	}
@@ -423,7 +425,6 @@ metampich_leaves_labels_out(void **state)
 		/* who did not say a label is not told it either: it has no use for that */
 		for (int k = 0; k < 3; k++)
 			assert_false(impi_tables_have(tables(who), missing[k]));
-		assert_int_equal(impi_client_skipped(peer[who].c), 0);
 		end_job(2);
 		rig_fini();
 	}

@@ -136,7 +136,7 @@ drain_all(int nconns)
 static inline int
 open_conn(void)
 {
-	int conn = impi_server_open(r.s, 0);
+	int conn = impi_server_open_from(r.s, 0, "", 0);
 	if (conn >= 0) {
 		r.is_closed[conn] = false;
 		r.out_len[conn] = 0;

@@ -37,7 +37,7 @@ check_golden(void)
 	assert_int_equal(r.complete, 1);
 	assert_int_equal(r.closed, 2);
 	assert_int_equal(r.failed, 0);
-	assert_int_equal(impi_server_open(r.s, 0), -1);
+	assert_int_equal(impi_server_open_from(r.s, 0, "", 0), -1);
 }
 
 static void

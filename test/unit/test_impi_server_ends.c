@@ -91,7 +91,7 @@ members_that_misbehave_end_the_job(void **state)
 			assert_int_equal(r.close_err[a].code, cases[i].want);
 			assert_true(r.is_closed[a] && r.is_closed[b] && r.is_closed[c]);
 			assert_int_equal(r.close_err[b].code, IMPI_ERR_LOST);
-			assert_int_equal(impi_server_open(r.s, 0), -1);
+			assert_int_equal(impi_server_open_from(r.s, 0, "", 0), -1);
 			assert_int_equal(drain(b, OUT), 0);
 			rig_fini();
 		}
@@ -209,7 +209,7 @@ too_slow(void **state)
 	(void)state;
 	rig_init(2, 1, 64);
 	assert_true(impi_server_expiry_ns(r.s) == UINT64_MAX);
-	int a = impi_server_open(r.s, 5);
+	int a = impi_server_open_from(r.s, 0, "", 5);
 	assert_true(impi_server_expiry_ns(r.s) == SECOND + 5);
 	impi_server_rx(r.s, a, "AUTH", 4, SECOND); /* a trickle does not help a stranger */
 	assert_true(impi_server_expiry_ns(r.s) == SECOND + 5);
@@ -330,19 +330,19 @@ the_oldest_stranger_makes_room(void **state)
 	rig_init(1, 1, 64);
 	for (uint64_t i = 0; i < IMPI_SERVER_STRANGERS_MAX; i++) {
 		assert_true(impi_server_room_ns(r.s) == 0);
-		assert_int_equal(impi_server_open(r.s, i), i);
+		assert_int_equal(impi_server_open_from(r.s, 0, "", i), i);
 	}
 	assert_true(impi_server_room_ns(r.s) == IMPI_SERVER_STRANGER_GRACE_NS);
-	assert_int_equal(impi_server_open(r.s, IMPI_SERVER_STRANGER_GRACE_NS - 1), -1);
+	assert_int_equal(impi_server_open_from(r.s, 0, "", IMPI_SERVER_STRANGER_GRACE_NS - 1), -1);
 	run_events();
 	assert_int_equal(r.closed, 0);
-	assert_int_equal(impi_server_open(r.s, IMPI_SERVER_STRANGER_GRACE_NS), -1);
+	assert_int_equal(impi_server_open_from(r.s, 0, "", IMPI_SERVER_STRANGER_GRACE_NS), -1);
 	run_events();
 	assert_int_equal(r.closed, 1);
 	assert_true(r.is_closed[0]);
 	assert_int_equal(r.close_err[0].code, IMPI_ERR_TIMEOUT);
 	assert_true(impi_server_room_ns(r.s) == 0);
-	assert_int_equal(impi_server_open(r.s, IMPI_SERVER_STRANGER_GRACE_NS), 0);
+	assert_int_equal(impi_server_open_from(r.s, 0, "", IMPI_SERVER_STRANGER_GRACE_NS), 0);
 	r.is_closed[0] = false;
 	send_bytes(0, join_none_0, sizeof join_none_0);
 	assert_int_equal(r.sized, 1);
@@ -394,7 +394,7 @@ say_gone(int conn, uint8_t rank, uint64_t age_s, uint64_t now_s)
 	uint8_t cmd[IMPI_CMD_HDR_BYTES + IMPI_GONE_BYTES_MAX];
 	uint32_t n = impi_gone_encode(cmd, age_s * SECOND, 8, "it\n ended");
 	const uint8_t join[] = {AUTH_NONE, RANK(rank)};
-	assert_int_equal(impi_server_open(r.s, now_s * SECOND), conn);
+	assert_int_equal(impi_server_open_from(r.s, 0, "", now_s * SECOND), conn);
 	r.is_closed[conn] = false;
 	send_bytes(conn, join, 12);
 	send_bytes(conn, cmd, n);

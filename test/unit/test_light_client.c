@@ -143,7 +143,7 @@ test_wants(void **state)
 		struct rig r;
 		rig_new(&r, row[i].mode);
 		offer(&r, row[i].on, row[i].light_from);
-		assert_int_equal(light_client_on(r.c), row[i].on);
+		assert_int_equal(light_client_wants(r.c, UINT64_MAX), row[i].on);
 		assert_int_equal(light_client_wants(r.c, row[i].bytes), row[i].wants);
 		rig_end(&r);
 	}
@@ -234,7 +234,7 @@ test_other_relay(void **state)
 	offer_by(&r, 0, true, 0);
 	/* What the other one was told is lost: the call goes on without, the next is told. */
 	light_client_dark(r.c, 1);
-	assert_true(light_client_on(r.c));
+	assert_true(light_client_wants(r.c, UINT64_MAX));
 	assert_ptr_equal(light_client_next(r.c, 0), &r.wait[1]);
 	light_client_sent(r.c, &r.wait[1]);
 	light_client_end(r.c, &r.gate[0]);
@@ -246,7 +246,7 @@ test_other_relay(void **state)
 	wait_for(&r, 2, 1, 4, 1, 0);
 	assert_null(light_client_next(r.c, 0));
 	light_client_dark(r.c, 0);
-	assert_false(light_client_on(r.c));
+	assert_false(light_client_wants(r.c, UINT64_MAX));
 	assert_ptr_equal(light_client_next(r.c, 0), &r.wait[2]);
 	light_client_end(r.c, &r.gate[1]);
 	rig_end(&r);

@@ -80,7 +80,8 @@ takes_large_counts(void **unused)
 	t = lmpi_type_hvector((int64_t)1 << 33, 1, 24, b);
 	assert_int_equal(t->size, (int64_t)1 << 36);
 	assert_int_equal(t->ub, (((int64_t)1 << 33) - 1) * 24 + 8);
-	assert_int_equal(lmpi_type_elements(t, t->size * 3 + 8, &left), ((int64_t)3 << 33) + 1);
+	assert_int_equal(lmpi_type_elements_in(t, LMPI_REP_NATIVE, t->size * 3 + 8, &left),
+			 ((int64_t)3 << 33) + 1);
 	assert_int_equal(left, 0);
 	u = lmpi_type_contiguous((int64_t)1 << 20, t);
 	assert_int_equal(u->size, (int64_t)1 << 56);

@@ -417,7 +417,6 @@ test_arguments(void **state)
 	assert_int_equal(suci_group_add(ls, g, 7, 1, w->l.now_ns), SUCI_ERR_DOWN);
 	assert_int_equal(suci_group_set_weight(ls, g, 7, 1), SUCI_ERR_INVAL);
 	assert_int_equal(suci_group_set_weight(ls, g, small, SUCI_WEIGHT_MAX), 0);
-	assert_int_equal(suci_group_free(ls, g), SUCI_ERR_INVAL); /* a lane */
 	assert_int_equal(suci_group_new(ls, 0, &other), 0);
 	assert_int_equal(suci_group_new(ls, 0, &third), SUCI_ERR_NOMEM);
 	assert_false(suci_group_info(ls, 3, &in));
@@ -446,9 +445,8 @@ test_arguments(void **state)
 	suci_path_close(w->l.ep[0], large, "", w->l.now_ns);
 	assert_true(suci_group_info(ls, other, &in) && in.npaths == 1);
 	assert_true(suci_group_info(ls, g, &in) && in.npaths == 0);
-	assert_int_equal(suci_group_free(ls, other), 0);
+	assert_int_equal(suci_group_remove(ls, other, small, w->l.now_ns), 0);
 	assert_int_equal(lane_hop(ls, small)->groups, NONE);
-	assert_int_equal(suci_group_free(ls, other), SUCI_ERR_INVAL);
 	world_free(w);
 }
 

@@ -618,35 +618,6 @@ no_xdp(void **state)
 	suci_udp_close(u);
 }
 
-/* Waiting ends with a datagram, or when the time is over and not before; timers that are due
- * meanwhile are run. */
-static void
-waiting(void **state)
-{
-	static struct end a, b;
-
-	(void)state;
-	connect_ends(&a, &b, false);
-	run(&a, &b, &b.up);
-	while (suci_udp_wait(b.udp, suci_udp_now_ns() + 5 * BASE_MS_NS) ||
-	       suci_udp_wait(a.udp, suci_udp_now_ns() + 5 * BASE_MS_NS))
-		;
-	uint64_t until = suci_udp_now_ns() + 30 * BASE_MS_NS;
-	assert_false(suci_udp_wait(b.udp, until));
-	assert_true(suci_udp_now_ns() >= until);
-	struct suci_segment s = {.data = payload, .data_len = 200};
-	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
-	assert_true(suci_udp_tx(a.udp, suci_udp_now_ns()));
-	assert_true(suci_udp_wait(b.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
-	assert_int_equal(b.received, 1);
-	/* Its ack is due 1 ms later: sent from inside the wait, and seen by the other. */
-	assert_true(suci_udp_wait(b.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
-	assert_true(suci_udp_wait(a.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
-	assert_int_equal(a.acked, 1);
-	close_end(&b);
-	close_end(&a);
-}
-
 /* A socket at :: has peers of both kinds, with marks and with errors of both; one at an IPv6
  * address sends nothing to an IPv4 peer, and the other way round. */
 static void
@@ -711,7 +682,6 @@ main(void)
 		cmocka_unit_test(connected),
 		cmocka_unit_test(granted),
 		cmocka_unit_test(no_xdp),
-		cmocka_unit_test(waiting),
 	};
 	const struct CMUnitTest six[] = {
 		cmocka_unit_test(transfer_and_unreachable),
@@ -722,7 +692,6 @@ main(void)
 		cmocka_unit_test(sealed),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(connected),
-		cmocka_unit_test(waiting),
 		cmocka_unit_test(both_kinds),
 	};
 	int failed = cmocka_run_group_tests_name("ipv4", tests, NULL, NULL);

@@ -345,21 +345,6 @@ suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group)
 }
 
 int
-suci_group_free(struct suci_lanes *ls, uint32_t group)
-{
-	struct lane_group *g = get_group(ls, group);
-	if (!g || g->lanes.head != NONE)
-		return SUCI_ERR_INVAL;
-	while (g->n)
-		take_out_group(ls, g, g->n - 1u, suci_upper_now(ls->ep));
-	not_down(ls, g);
-	g->used = false;
-	g->next = ls->group_free;
-	ls->group_free = group_index_of(ls, g);
-	return SUCI_ERR_OK;
-}
-
-int
 suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight,
 	       uint64_t now_ns)
 {

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCKS_MAX 512u
@@ -167,13 +168,35 @@ own_address(const uint8_t to[4], uint8_t own[4])
 	close(fd);
 }
 
+/* Turns until a datagram moved or until_ns is over: looks for DUEL_SPIN_NS, then sleeps. */
+static void
+wait_turn(uint64_t until_ns)
+{
+	uint64_t now = duel_now_ns(), asleep_at = now + DUEL_SPIN_NS;
+
+	while (!suci_udp_poll(udp, now)) {
+		now = duel_now_ns();
+		if (now >= until_ns)
+			return;
+		if (now < asleep_at)
+			continue;
+		uint64_t due = suci_expiry_ns(ep) < until_ns ? suci_expiry_ns(ep) : until_ns;
+		uint64_t ns = due > now ? due - now : 0;
+		struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
+				     .tv_nsec = (long)(ns % 1000000000u)};
+		struct pollfd p = {.fd = suci_udp_fd(udp), .events = suci_udp_events(udp)};
+		/* Whatever it says, the next turn sees why. */
+		(void)ppoll(&p, 1, due == UINT64_MAX ? NULL : &t, NULL);
+		now = duel_now_ns();
+	}
+}
+
 static void
 make(const uint8_t ip[4])
 {
 	struct suci_udp_conf uc = {.mtu = duel_mtu - 28,
 				   .bufs = 1024,
 				   .xdp = knob("DUEL_XDP", 1),
-				   .spin_us = DUEL_SPIN_NS / 1000,
 				   .huge_pages = true,
 				   .sockbuf_bytes = 32u << 20};
 	uint8_t own[4];
@@ -251,7 +274,7 @@ duel_open(int server, const char *ip, size_t most)
 			duel_die("suci_path_open");
 	}
 	while (!up && (server || duel_now_ns() < until))
-		suci_udp_wait(udp, server ? UINT64_MAX : until);
+		wait_turn(server ? UINT64_MAX : until);
 	if (up < 0)
 		duel_die("path");
 }
@@ -261,7 +284,7 @@ duel_send(const void *bytes, size_t n)
 {
 	while (up > 0 && sent != done &&
 	       (sent - done >= BLOCKS_MAX / 2 || (sent - done) * n > FLIGHT_MAX))
-		suci_udp_wait(udp, UINT64_MAX);
+		wait_turn(UINT64_MAX);
 	uint64_t now = duel_now_ns();
 	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, now) < 0)
 		duel_die("suci_lane_send");
@@ -275,7 +298,7 @@ duel_recv(void *buf, size_t n)
 {
 	(void)buf, (void)n;
 	while (arrived == taken && up > 0)
-		suci_udp_wait(udp, UINT64_MAX);
+		wait_turn(UINT64_MAX);
 	if (arrived == taken)
 		duel_die("path down");
 	return into[taken++ % BLOCKS_MAX].at;
@@ -308,7 +331,7 @@ duel_idle(int until)
 	suci_flush_acks(ep);
 	suci_udp_tx(udp, duel_now_ns());
 	while (up > 0 && poll(&p, 1, 0) == 0)
-		(void)suci_udp_wait(udp, duel_now_ns() + 1000000);
+		wait_turn(duel_now_ns() + 1000000);
 }
 
 void
@@ -317,7 +340,7 @@ duel_close(void)
 	uint64_t until = duel_now_ns() + 2000000000ull;
 	/* The server stays until the other has closed the path. */
 	while (up > 0 && (sent != done || is_server) && duel_now_ns() < until)
-		suci_udp_wait(udp, until);
+		wait_turn(until);
 	suci_flush_acks(ep);
 	suci_udp_tx(udp, duel_now_ns());
 	show();

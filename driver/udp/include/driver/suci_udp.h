@@ -9,7 +9,7 @@
  *
  *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
  *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
- *                                 until suci_expiry_ns()   (or: suci_udp_wait())
+ *                                 until suci_expiry_ns()
  *      suci_udp_detach -> suci_fini -> suci_udp_close
  *
  * Where the kernel can, it is handed runs of equal datagrams to one peer as one
@@ -31,11 +31,11 @@
  * sent first by the next poll; nothing is asked of the endpoint before they are
  * gone.
  *
- * Waiting costs a wake-up (5 to 50 us) wherever the caller sleeps.  Three things help:
- * spin_us polls that long in suci_udp_wait() before it sleeps; busy_poll_us lets
- * the kernel poll the device's queue inside a read (SO_BUSY_POLL, where the device has
- * NAPI and we have CAP_NET_ADMIN or net.core.busy_read is set); and an endpoint with one peer
- * only may connect its socket, which spares the kernel two route look-ups per datagram.
+ * Waiting costs a wake-up (5 to 50 us) wherever the caller sleeps.  Three things help: the caller
+ * polls for a while before it sleeps; busy_poll_us lets the kernel poll the device's queue inside a
+ * read (SO_BUSY_POLL, where the device has NAPI and we have CAP_NET_ADMIN or net.core.busy_read is
+ * set); and an endpoint with one peer only may connect its socket, which spares the kernel two
+ * route look-ups per datagram.
  *
  * AF_XDP (xdp): an XDP program on the interface of the socket's address hands the UDP datagrams
  * for our address and port to rings shared with the kernel, and leaves everything else to it.
@@ -80,7 +80,6 @@ struct suci_udp_conf {
 	bool huge_pages;       /* receive buffers in reserved huge pages, if there are any left */
 	uint32_t busy_poll_us; /* kernel polls the device so long in a read; 0: does not */
 	bool xdp;	       /* receive through AF_XDP if that can be had */
-	uint32_t spin_us;      /* suci_udp_wait() polls so long before it sleeps */
 	uint32_t run;	       /* datagrams of a run, at most SUCI_UDP_RUN_MAX; 0: 30 */
 	bool run_watched;      /* it is from the store: given up if 30 turn out to be better */
 };
@@ -160,10 +159,6 @@ uint32_t suci_udp_credit(const struct suci_udp *u, uint32_t peers);
 bool suci_udp_poll(struct suci_udp *u, uint64_t now_ns);
 /* Only the sending half of it. */
 bool suci_udp_tx(struct suci_udp *u, uint64_t now_ns);
-
-/* Turns until a datagram moved (true) or until_ns is over (false), due timers included.
- * Polls for spin_us, then sleeps in the kernel between the turns. */
-bool suci_udp_wait(struct suci_udp *u, uint64_t until_ns);
 
 /* This endpoint has one peer only, at that address: the kernel keeps its route and drops what
  * comes from anybody else, so a peer that changes its address is lost.  May be called again with

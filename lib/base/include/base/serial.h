@@ -8,13 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* b - a as a signed distance: positive if b is after a. */
-static inline int32_t
-serial_diff(uint32_t a, uint32_t b)
-{
-	return (int32_t)(b - a);
-}
-
 static inline bool
 serial_lt(uint32_t a, uint32_t b)
 {
@@ -43,12 +36,6 @@ static inline uint32_t
 serial_max(uint32_t a, uint32_t b)
 {
 	return serial_lt(a, b) ? b : a;
-}
-
-static inline uint32_t
-serial_min(uint32_t a, uint32_t b)
-{
-	return serial_lt(a, b) ? a : b;
 }
 
 #endif

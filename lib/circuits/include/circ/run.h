@@ -33,8 +33,7 @@ struct circ_run {
 	uint32_t batch, batch_setup; /* open for turns; its first set-up that is not looked at */
 };
 
-size_t circ_run_footprint(const struct circ_plan *p);
-/* Of any plan with at most so many set-ups, batches and nodes. */
+/* Bytes of any plan with at most so many set-ups, batches and nodes. */
 size_t circ_run_bound(uint32_t setups, uint32_t batches, uint32_t nodes);
 void circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem);
 /* A set-up that may be ordered now, each once; CIRC_NONE: none more. */

@@ -27,7 +27,7 @@
  * and why (impi/gone.h): FAILED, and the text is in impi_client_error().
  *
  * Replies are taken in any order.  Replies to labels this client did not submit
- * are skipped and counted.
+ * are skipped.
  *
  * Memory   impi_client_footprint() bytes of the caller, nothing after new.
  * Threads  one owner. */
@@ -136,7 +136,5 @@ const char *impi_client_missing(const struct impi_client *c, uint32_t *rank);
 const struct impi_tables *impi_client_tables(const struct impi_client *c);
 /* Labels submitted here and not answered yet. */
 uint32_t impi_client_unanswered(const struct impi_client *c);
-/* Replies to labels that were not submitted here. */
-uint32_t impi_client_skipped(const struct impi_client *c);
 
 #endif

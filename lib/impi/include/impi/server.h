@@ -30,7 +30,8 @@
  * loss of a client means for the others.
  *
  * Connections are small numbers the server gives out.  Loop of the owner:
- *   accept:   if impi_server_room_ns(s) <= now: accept(); conn = impi_server_open(s, now);
+ *   accept:   if impi_server_room_ns(s) <= now: accept(); conn =
+ *             impi_server_open_from(s, source, name, now);
  *             if < 0: fetch the events, close what they say, open again
  *   readable: impi_server_rx(s, conn, ...), or impi_server_eof(s, conn) at EOF
  *   then:     while (impi_server_next(s, &ev)) ...     (close what it says to)
@@ -112,10 +113,8 @@ void impi_server_end(struct impi_server *s);
 /* A connection was accepted.  Its number (0 .. nclients +
  * IMPI_SERVER_STRANGERS_MAX - 1), or -1: the job is over, or there are too many
  * strangers; then one of them, unless all are within their grace, gets a CLOSE event,
- * and after that there is room. */
-int impi_server_open(struct impi_server *s, uint64_t now_ns);
-/* The same, and where it comes from: a number for the source (base/lobby.h), and its address
- * for people, which a second one is told that wants the same rank. */
+ * and after that there is room.  Where it comes from: a number for the source (base/lobby.h), and
+ * its address for people, which a second one is told that wants the same rank. */
 int impi_server_open_from(struct impi_server *s, uint64_t source, const char *name,
 			  uint64_t now_ns);
 /* When a connection may be accepted: 0 = now, UINT64_MAX = never, else the end of

@@ -100,15 +100,10 @@ enum impi_err impi_tables_finish(struct impi_tables *t, struct impi_error *err);
 
 /* Has this label's reply come? */
 bool impi_tables_have(const struct impi_tables *t, uint32_t label);
-/* World rank of a process id, IMPI_RANK_NONE if it is not of this job.
- * Finished tables only. */
-uint32_t impi_tables_rank(const struct impi_tables *t, const struct impi_proc *proc);
 /* Client of a world rank (< nprocs) / of a host rank (< nhosts); needs NPROCS /
  * NHOSTS only, so it works before the tables are finished. */
 uint32_t impi_tables_client_of_rank(const struct impi_tables *t, uint32_t rank);
 uint32_t impi_tables_client_of_host(const struct impi_tables *t, uint32_t host);
-/* Highest version clients a and b both list (0.0 if one listed none). */
-struct impi_version impi_tables_version(const struct impi_tables *t, uint32_t a, uint32_t b);
 
 /* --- the other direction ------------------------------------------------ */
 

@@ -98,7 +98,6 @@ struct light_client *light_client_new(void *mem, const struct light_client_conf 
 void light_client_heard(struct light_client *c, uint32_t relay, const struct light_note *n);
 /* That relay is gone, or offers none. */
 void light_client_dark(struct light_client *c, uint32_t relay);
-bool light_client_on(const struct light_client *c);
 /* Is a call worth announcing whose largest message has about so many bytes? */
 bool light_client_wants(const struct light_client *c, uint64_t bytes);
 

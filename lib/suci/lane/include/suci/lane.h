@@ -238,8 +238,6 @@ void suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
 /* Groups of paths.  grace_ns: how long lanes wait for a path when the last one is gone;
  * 0: they go down with it.  The group is named by *group, never 0.  NOMEM. */
 int suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group);
-/* INVAL while it has lanes. */
-int suci_group_free(struct suci_lanes *ls, uint32_t group);
 /* path must be up; weight 0 .. SUCI_WEIGHT_MAX, or SUCI_WEIGHT_DRAINS: as 0, and acks of their
  * own, which take turns over all paths of a group, do not go over it either.  It leaves the group
  * by itself when it goes down.  A path may be in any number of groups.  INVAL, DOWN, EXISTS, NOMEM
