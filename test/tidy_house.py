@@ -11,6 +11,7 @@ lowers the numbers.  Its lines:
     sentences COUNT                sentences of more than 25 words in documents
     twice SHARE                    functions, in 1/1000, whose name another file has too
     tests FUNCTION                 a function of the product that only tests call
+    calls ROOM -> ROOM COUNT       functions called that way, in a circle of rooms
 """
 import collections
 import os
@@ -111,6 +112,51 @@ def twice(tree, read, strip):
     return 1000 * sum(len(v) for v in files.values() if len(v) > 1) // max(every, 1)
 
 
+# ---- calls
+
+# Definitions of functions; declarations of a header, and those that a source begins a line with.
+DEFINED = re.compile(r'^(?!__)(\w+)\([^;{}]*?\)\s*\{', re.M)
+DECLARED = re.compile(r'^[A-Za-z_][\w \t*]*?\**\b\w+\([^;{}]*\)[^;{}()]*(?:\(\([^;{}]*\)\))?\s*;', re.M)
+DECLARED_HERE = re.compile(r'^(?:extern )?(?:const )?(?:struct |enum |unsigned )?\w+ \**\w+\([^;{}()]*\);', re.M)
+
+
+def names_of(tree, read, strip):
+    """Functions of the product that are external or of a header: the files that define each.  And
+    of each file the names that it says elsewhere."""
+    homes, said = collections.defaultdict(set), {}
+    for f in tree:
+        if not f.startswith(PRODUCT) or not f.endswith(('.c', '.h')):
+            continue
+        code = strip(read(f))
+        for m in DEFINED.finditer(code):
+            line = code[:m.start()].rstrip('\n').rsplit('\n', 1)[-1]
+            if f.endswith('.h') or 'static' not in line:
+                homes[m.group(1)].add(f)
+        code = (DECLARED if f.endswith('.h') else DECLARED_HERE).sub('', DEFINED.sub('{', code))
+        code = re.sub(r'\b(?:struct|enum) \w+', '', code)
+        said[f] = set(re.findall(r'[A-Za-z_]\w*', code))
+    return homes, said
+
+
+def call_circles(homes, said, known):
+    """Calls between rooms in a circle, and those that are known and would make one."""
+    home = {n: room_of(*f) for n, f in homes.items()  # names that are nothing else's
+            if len(f) == 1 and re.match(r'[a-z]+_', n) and not re.search(r'^tools/|\.h$', *f)}
+    calls = collections.defaultdict(set)
+    for f, names in said.items():
+        for n in names & home.keys():
+            if home[n] != room_of(f):
+                calls[room_of(f), home[n]].add(n)
+    known = {k for k in known if k.startswith('calls ')}
+    arrows = collections.defaultdict(set)
+    for a, b in calls:
+        if f'calls {a} -> {b}' not in known:
+            arrows[a].add(b)
+    reached = {r: reach(arrows, r) for r in list(arrows)}
+    return {f'calls {a} -> {b}': len(n) for (a, b), n in calls.items()
+            if f'calls {a} -> {b}' in known or (b in arrows[a] and a in reached.get(b, ()))}
+
+
 # Functions that no code of ours calls: surfaces that are for others, or generated code calls.
 SURFACE = re.compile(r'P?MPI|PMPIX|impl_|mpi(sp|x)?_|f_|trace_|lmpi_coll_[A-Z]|lmpi_(null_argument|unsupported|narrow_\w+)$|main$')
 # Those that only tests call, and why that is right.
@@ -127,25 +173,10 @@ FOR_TESTS = {
 }
 
 
-def tests_alone(tree, read, strip, public):
-    """Functions, external or of headers, whose name nothing of the product says but its definition
-    and declarations."""
-    defined = re.compile(r'^(?!__)(\w+)\([^;{}]*?\)\s*\{', re.M)
-    declared = re.compile(r'^[A-Za-z_][\w \t*]*?\**\b\w+\([^;{}]*\)[^;{}()]*(?:\(\([^;{}]*\)\))?\s*;', re.M)
-    here = re.compile(r'^(?:extern )?(?:const )?(?:struct |enum |unsigned )?\w+ \**\w+\([^;{}()]*\);', re.M)
-    found, said = {}, set()
-    for f in tree:
-        if not f.startswith(PRODUCT) or not f.endswith(('.c', '.h')):
-            continue
-        code = strip(read(f))
-        for m in defined.finditer(code):
-            line = code[:m.start()].rstrip('\n').rsplit('\n', 1)[-1]
-            if f.endswith('.h') or 'static' not in line:
-                found[m.group(1)] = f
-        code = defined.sub('{', code)
-        said |= set(re.findall(r'[A-Za-z_]\w*', (declared if f.endswith('.h') else here).sub('', code)))
-    names = '|'.join(FOR_TESTS)
-    return {f'tests {n}': 1 for n in found if n not in said and not SURFACE.match(n) and
+def tests_alone(homes, said, public):
+    """Functions whose name nothing of the product says but its definition and declarations."""
+    every, names = set().union(*said.values()), '|'.join(FOR_TESTS)
+    return {f'tests {n}': 1 for n in homes if n not in every and not SURFACE.match(n) and
             not re.fullmatch(names, n) and not re.search(rf'\b{n}\(', public)}
 
 
@@ -190,7 +221,7 @@ def long_lines(text):
 
 # ---- against what is known
 
-def measure(tree, root, archives, read, strip):
+def measure(tree, root, archives, read, strip, known):
     now = dict(circles(tree, read))
     now.update(symbols(root, archives))
     docs = documents(tree)
@@ -201,7 +232,9 @@ def measure(tree, root, archives, read, strip):
     now['sentences'] = sum(long_sentences(read(d)) for d in docs)
     now['twice'] = twice(tree, read, strip)
     public = ''.join(read(f) for f in tree if re.match(r'lib(mmp|suci)/include/', f))
-    now.update(tests_alone(tree, read, strip, public))
+    homes, said = names_of(tree, read, strip)
+    now.update(tests_alone(homes, said, public))
+    now.update(call_circles(homes, said, known))
     return now
 
 
@@ -210,6 +243,7 @@ HELP = {
     'symbol': "external symbols without their library's prefix; fix: rename them, or make them static",
     'long': f'lines over {LINE_MAX} characters; fix: wrap them',
     'sentences': f'sentences over {SENTENCE_MAX} words in documents; fix: make two of one',
+    'calls': 'rooms call each other in a circle; fix: a hook of the lower one, or move the function',
     'tests': 'only tests call it; fix: use it in the product, or delete it and look at what ships',
     'twice': '1/1000 of the functions share their name with one of another file; fix: name the thing',
 }
@@ -237,7 +271,8 @@ def store(root, known):
 
 def check(tree, root, archives, read, strip, say, shrink):
     built = all(os.path.exists(os.path.join(root, a)) for a in archives)
-    now, known = measure(tree, root, archives if built else [], read, strip), load(root)
+    known = load(root)
+    now = measure(tree, root, archives if built else [], read, strip, known)
     for k in sorted(set(now) | set(known)):
         kind, n, most = k.split()[0], now.get(k, 0), known.get(k, 0)
         if kind == 'symbol' and not built:
@@ -250,7 +285,7 @@ def check(tree, root, archives, read, strip, say, shrink):
                 known[k] = n
             else:
                 del known[k]
-        elif n < most and kind in ('circle', 'symbol', 'long', 'tests'):
+        elif n < most and kind in ('circle', 'symbol', 'long', 'tests', 'calls'):
             say(KNOWN, 1, f'{k} {most}: only {n} are left; fix: test/tidy --shrink')
     if shrink:
         store(root, known)

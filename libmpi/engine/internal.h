@@ -10,6 +10,7 @@
  *   lock.c      the one lock, taken by who calls
  *   waiters.c   threads that wait at the same time
  *   background.c  the loop in a thread of its own, if asked for
+ *   abort.c     the end of a job that cannot go on
  * Above are ../boot (launcher, IMPI job, addresses), ../transport (transports.h is what the engine
  * asks of them) and ../start (start and end, tools, numbers of the machine). */
 #ifndef LMPI_INTERNAL_H
@@ -45,6 +46,8 @@ struct lmpi_loop {
 	_Atomic bool news;
 	void (*take_news)(void);
 	uint64_t look_ns; /* when he is to look again; 0: never */
+	/* Tells others that the job ends; NULL: nobody is known yet. */
+	void (*end_job)(int code, const char *why);
 };
 extern struct lmpi_loop lmpi_loop;
 
@@ -108,8 +111,8 @@ void lmpi_spin_to(uint64_t us);
 /* In the engine's thread: did a control thread or PMIx report the end? */
 void lmpi_check_fail(void);
 
-/* --- tune.c: numbers that belong to the machine: from the environment, else the store of mpitune,
- * else defaults. */
+/* --- tune.c of transport: numbers that belong to the machine: from the environment, else the store
+ * of mpitune, else defaults. */
 struct lmpi_tuned {
 	/* Of the node, the same in all its processes: those of node rank 0. */
 	uint32_t eager_node,

@@ -145,6 +145,12 @@ lmpi_progress(void)
 	return moved;
 }
 
+bool
+lmpi_survives(void)
+{
+	return eng.tolerant != NULL;
+}
+
 void
 lmpi_set_spin(uint32_t ranks_here)
 {

@@ -7,5 +7,7 @@
 
 /* Close transports and give tables back, of a job or of an epoch of it, whatever there is. */
 void lmpi_close_engine(void);
+/* Tell relays and the launcher; any thread.  Of lmpi_loop. */
+void lmpi_end_job(int code, const char *why);
 
 #endif

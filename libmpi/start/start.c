@@ -703,6 +703,7 @@ open_engine(bool *launched)
 
 	lmpi_cycles_start();
 	lmpi_make_engine();
+	lmpi_loop.end_job = lmpi_end_job;
 	lmpi_memory_limits();
 	int err = start_engine(&s);
 	if (!err) {

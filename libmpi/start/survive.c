@@ -399,12 +399,6 @@ lmpi_survive(const struct lmpi_comms *comms)
 	g.comms = comms;
 }
 
-bool
-lmpi_survives(void)
-{
-	return eng.tolerant != NULL;
-}
-
 uint32_t
 lmpi_failures(const uint32_t **world)
 {
