@@ -162,7 +162,7 @@ SURFACE = re.compile(r'P?MPI|PMPIX|impl_|mpi(sp|x)?_|f_|trace_|lmpi_coll_[A-Z]|l
 # Those that only tests call, and why that is right.
 FOR_TESTS = {
     r'\w+_check': 'invariants, for simulator and fuzzers',
-    r'mmp_engine_empty|light_controller_busy|relay_cluster_job': 'invariants at a run\'s end',
+    r'mmp_engine_(empty|counters)|light_controller_busy|relay_cluster_job': 'invariants at a run\'s end',
     r'sp_node_(joined|reigns)|sp_view_hash': 'invariants of views',
     r'(quorum|sp)_frame_read|quorum_journal_read': 'readers that fuzzers feed',
     r'pg_(lab|load|scenario)_parse': 'what a file says, without the file',

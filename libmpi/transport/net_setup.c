@@ -663,6 +663,13 @@ lmpi_net_print_stats(void)
 			(unsigned long long)u->n);
 	SUCI_UDP_COUNTERS(X)
 #undef X
+	const struct pathpool_counters *p = net.pool ? pathpool_counters(net.pool) : NULL;
+#define X(n, help)                                                                  \
+	if (p && p->n)                                                              \
+		fprintf(stderr, "libmpi: [%u] pool %s %llu\n", lmpi_world.rank, #n, \
+			(unsigned long long)p->n);
+	PATHPOOL_COUNTERS(X)
+#undef X
 }
 
 const void *

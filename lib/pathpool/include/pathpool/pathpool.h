@@ -63,9 +63,17 @@ struct pathpool_ops {
 		    uint64_t now_ns);
 };
 
+#define PATHPOOL_COUNTERS(X)                                    \
+	X(opened, "paths that were opened")                     \
+	X(rested, "paths that made room for others")            \
+	X(put_off, "paths of others that had to wait")          \
+	X(asked, "times a peer was asked whether one may rest") \
+	X(not_now, "times it said not now")                     \
+	X(most, "paths at a time, at most")
 struct pathpool_counters {
-	uint64_t opened, rested, put_off, asked, not_now;
-	uint32_t most; /* paths at a time */
+#define X(n, h) uint64_t n;
+	PATHPOOL_COUNTERS(X)
+#undef X
 };
 
 struct pathpool;
