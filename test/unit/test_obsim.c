@@ -643,6 +643,31 @@ test_messages(void **state)
 	}
 }
 
+/* Messages that wait for a call's end are not looked at anew by each event until then. */
+static void
+test_work(void **state)
+{
+	(void)state;
+	struct obs_trace t;
+	struct obs_report r;
+	struct obs_setting s = setting(false, false);
+	char text[4096];
+	size_t n = (size_t)snprintf(text, sizeof text, "ranks 82\nstart bcast 1000000\n");
+	for (unsigned i = 0; i < 40; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "send %u %u 100\n", 2 * i,
+				      2 * i + 1);
+	n += (size_t)snprintf(text + n, sizeof text - n,
+			      "repeat 2000\ncompute 81 0.0001\nend\nwait\n");
+	assert_true(n < sizeof text && obs_trace_text(&t, text, n));
+	assert_true(obs_replay(&t, &s, &r));
+	assert_int_equal(r.messages, 40);
+	assert_true(r.total_s > 0.2);
+	print_message("  %llu events\n", (unsigned long long)r.events);
+	assert_true(r.events < 4000);
+	obs_report_free(&r);
+	obs_trace_free(&t);
+}
+
 /* Traces that do not say all: what, of whom, where. */
 static void
 test_messages_refused(void **state)
@@ -681,6 +706,7 @@ main(void)
 		cmocka_unit_test(test_traced),	      cmocka_unit_test(test_traced_refused),
 		cmocka_unit_test(test_traced_halves), cmocka_unit_test(test_traced_halves_refused),
 		cmocka_unit_test(test_messages),      cmocka_unit_test(test_messages_refused),
+		cmocka_unit_test(test_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,9 +252,9 @@ report_obsim(const struct options *o, const struct obs_report *r, bool first)
 	printf("%s  {\"mode\": \"%s\", \"total_s\": %.9f, \"compute_s\": %.9f, \"calls\": %" PRIu64
 	       ", \"messages\": %" PRIu64 ", \"set_ups\": %" PRIu64
 	       ", \"hit_ratio\": %.6f, \"messages_by_light\": %.0f, "
-	       "\"messages_by_packets\": %" PRIu64,
+	       "\"messages_by_packets\": %" PRIu64 ", \"events\": %" PRIu64,
 	       first ? "" : ",\n", name, r->total_s, r->compute_s, r->calls, r->messages, r->orders,
-	       ratio, light, r->packets);
+	       ratio, light, r->packets, r->events);
 	if (o->calls) {
 		printf(", \"each\": [");
 		calls(r, true);

@@ -25,6 +25,7 @@ struct state {
 	bool known;    /* when it is over */
 	bool held;     /* a message had no port when its lines were free */
 	double over_s; /* of a message; before that, when it may begin */
+	double look_s; /* of a message: there is an event then, to look at it */
 	double *at_s;  /* [of its ranks] came, then over */
 	uint32_t left; /* of its ranks, to wait for it yet */
 };
@@ -90,6 +91,7 @@ pop_play(struct player *g)
 		g->heap[i] = g->heap[c];
 	}
 	g->heap[i] = last;
+	g->p->r->events++;
 	return top;
 }
 
@@ -316,6 +318,16 @@ may_begin_s(const struct player *g, uint32_t call)
 	return left > at ? left : at;
 }
 
+/* It may begin then: once is enough, however often it is looked at until then. */
+static void
+look_later(struct player *g, struct state *s, double at_s)
+{
+	if (at_s <= s->look_s && at_s >= s->look_s)
+		return;
+	s->look_s = at_s;
+	push_play(g, at_s, LOOK, 0);
+}
+
 static void
 replay_messages(struct player *g)
 {
@@ -324,7 +336,7 @@ replay_messages(struct player *g)
 		uint32_t call = g->ready[i];
 		double at = may_begin_s(g, call);
 		if (at > g->at_time_s + SAME_S)
-			push_play(g, at, LOOK, 0);
+			look_later(g, &g->state[call], at);
 		else if (at >= 0 && begin_message(g, call, at))
 			continue;
 		else if (at >= 0)

@@ -35,6 +35,7 @@ struct obs_call_line {
 struct obs_report {
 	double total_s, compute_s; /* compute_s: of the rank that computes most */
 	uint64_t calls, messages, orders, hits, by_light, packets;
+	uint64_t events;	    /* that the replay took: its own work */
 	struct obs_call_line *line; /* [calls + messages] */
 	char why[160];
 };
