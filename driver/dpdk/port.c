@@ -289,6 +289,17 @@ rd_port_close(struct rd_port *p)
 	p->open = false;
 }
 
+void
+rd_ports_end(void)
+{
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		if (!rte_eth_dev_is_valid_port(id))
+			continue;
+		(void)rte_eth_dev_stop(id);
+		(void)rte_eth_dev_close(id);
+	}
+}
+
 int
 rd_port_reset(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
 {

@@ -262,6 +262,7 @@ static void
 undo_pools(struct relay *r)
 {
 	uint32_t size = 0, left = 0;
+	rd_ports_end();
 	for (uint32_t i = 0; i < r->nworkers && r->pool[i]; i++) {
 		size += r->pool[i]->size;
 		/* A file of hugepages may outlive us, so there zeros are wanted. */

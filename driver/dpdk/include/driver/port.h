@@ -106,6 +106,10 @@ int rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, siz
 /* Stop, close, detach; accepts a port that was never opened. */
 void rd_port_close(struct rd_port *p);
 
+/* At the end of the process: closes what a bond was made of, and whatever else nobody opened here.
+ * A bond that is closed leaves its parts open, with buffers in their rings. */
+void rd_ports_end(void);
+
 /* Its driver says that it has to be reset (a VF whose PF was), or it hangs: a PCI device is reset
  * and set up anew, any other one and one that takes no reset is closed and opened again.  c: of
  * rd_port_open().  Nobody may use the port meanwhile, and it may take seconds.  All of *p may be
