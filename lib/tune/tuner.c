@@ -7,22 +7,16 @@
 
 #include <string.h>
 
-/* Phases: heats of a race, the proof of its winner, and the end's comparison with the default. */
-enum { HEAT_ALL, HEAT_SOME, HEAT_FEW, PROOF, LAST };
-static const struct {
-	uint8_t keep;  /* candidates that begin it */
-	uint8_t pairs; /* each of them measures in it */
-} heats[] = {[HEAT_ALL] = {TUNE_STEPS, 3}, [HEAT_SOME] = {8, 4}, [HEAT_FEW] = {3, 8}};
+/* Phases: the race, the proof of its winner, and the end's comparison with the default. */
+enum { RACE, PROOF, LAST };
 
+#define ROUNDS_MIN 5u
 #define PROOF_MIN  9u
 #define PROOF_MAX  TUNE_SAMPLES
 #define LAST_MIN   5u
 #define LAST_PAIRS 15u
 #define NEAR	   4u /* steps from the best that race again */
-#define SWEEPS_MAX 6u
-#define AGAIN_MAX  3u	/* races of a dimension in a row */
-#define BEHIND	   0.95 /* never better than that in two pairs: no more in this heat */
-#define HOPELESS   0.25 /* the same for one pair: a slow turn may be long */
+#define SWEEPS_MAX 3u
 #define DEAF_TURNS 20u
 
 #define TURNS_LEAST   100u
@@ -102,7 +96,7 @@ age(const struct tuner *t, uint64_t now_ns)
 }
 
 static void
-pairs_again(struct tuner *t)
+samples_again(struct tuner *t)
 {
 	t->at = t->pass = 0;
 	t->second = false;
@@ -116,16 +110,15 @@ race(struct tuner *t)
 	const struct tune_dim *d = &t->conf.dim[t->dim];
 	uint32_t best = t->best[t->dim], from = 0, to = d->n - 1;
 
-	if (t->sweep || t->again) {
+	if (t->sweep) {
 		from = best > NEAR ? best - NEAR : 0;
 		to = best + NEAR < to ? best + NEAR : to;
 	}
 	t->ncands = 0;
 	for (uint32_t i = from; i <= to; i++)
-		if (i != best)
-			t->cand[t->ncands++] = (uint8_t)i;
-	t->phase = HEAT_ALL;
-	pairs_again(t);
+		t->cand[t->ncands++] = (uint8_t)i;
+	t->phase = RACE;
+	samples_again(t);
 }
 
 static double
@@ -173,126 +166,166 @@ last(struct tuner *t, enum tuner_end how)
 	t->ncands = 1;
 	/* How it will have ended, unless the time is over before. */
 	t->sweep = how == TUNER_LATE ? SWEEPS_MAX + 1 : t->sweep;
-	pairs_again(t);
+	samples_again(t);
 }
 
 static void
 next_dim(struct tuner *t)
 {
-	t->again = 0;
 	do {
 		if (++t->dim < t->conf.ndims)
 			continue;
 		t->dim = 0;
-		if (t->sweep_gain < 1 + t->conf.gain_ppm / 1e6 || t->sweep + 1u >= SWEEPS_MAX) {
+		/* What is best of one dimension may be another one since. */
+		if (!t->won || t->conf.ndims == 1 || t->sweep + 1u >= SWEEPS_MAX) {
 			last(t, TUNER_SETTLED);
 			return;
 		}
 		t->sweep++;
-		t->sweep_gain = 1;
+		t->won = false;
 	} while (t->conf.dim[t->dim].n < 2);
 	race(t);
 }
 
-/* Its best sample: what a candidate may be worth at most. */
-static double
-hope_of(const struct tuner *t, uint32_t c)
-{
-	float most = 0;
-	for (uint32_t i = 0; i < t->nsamples[c]; i++)
-		most = t->sample[c][i] > most ? t->sample[c][i] : most;
-	return (double)most;
-}
+/* What n ratios say of the median of their distribution: it lies between lo and hi in 19 of 20
+ * cases, by order statistics. */
+struct guess {
+	double lo, mid, hi;
+};
 
-/* The n best of the candidates, best first, if they were ever better than the best so far. */
-static void
-keep_best(struct tuner *t, uint32_t n)
+static struct guess
+guess_median(double *v, uint32_t n)
 {
-	double worth[TUNE_STEPS];
-	uint32_t hopeful = 0;
-	for (uint32_t i = 0; i < t->ncands; i++) {
-		bool hope = hope_of(t, i) > 1;
-		worth[i] = hope ? median_of(t, i) : -1;
-		hopeful += hope;
-	}
-	n = n < hopeful ? n : hopeful;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t m = i;
-		for (uint32_t k = i + 1; k < t->ncands; k++)
-			m = worth[k] > worth[m] ? k : m;
-		if (m == i)
-			continue;
-		float row[TUNE_SAMPLES];
-		memcpy(row, t->sample[i], sizeof row);
-		memcpy(t->sample[i], t->sample[m], sizeof row);
-		memcpy(t->sample[m], row, sizeof row);
-		uint8_t cand = t->cand[i], ns = t->nsamples[i];
-		double w = worth[i];
-		t->cand[i] = t->cand[m];
-		t->nsamples[i] = t->nsamples[m];
-		worth[i] = worth[m];
-		t->cand[m] = cand;
-		t->nsamples[m] = ns;
-		worth[m] = w;
-	}
-	t->ncands = (uint8_t)n;
-}
+	uint32_t middle = n / 2, reach = 1;
 
-static void
-heat_over(struct tuner *t)
-{
-	t->phase++;
-	keep_best(t, t->phase < PROOF ? heats[t->phase].keep : 1);
-	if (t->phase < PROOF && t->ncands) {
-		t->at = t->pass = 0;
-		return;
-	}
-	/* What did not even look better while it was chosen needs no proof. */
-	if (!t->ncands || median_of(t, 0) <= 1)
-		next_dim(t);
-	else
-		pairs_again(t);
-}
-
-/* What is known of the candidate's ratio to the best: the interval of order statistics that holds
- * the median of its distribution in 19 of 20 cases. */
-static int
-verdict(const struct tuner *t, double bar, uint32_t most)
-{
-	uint32_t n = t->nsamples[0], reach = 1;
-	double v[TUNE_SAMPLES];
-
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = (double)t->sample[0][i];
 	tune_sort(v, n);
 	while ((reach + 1) * (reach + 1) <= n) /* two standard deviations of a binomial one */
 		reach++;
-	uint32_t middle = n / 2, lo = middle > reach ? middle - reach : 0;
-	uint32_t hi = middle + reach < n ? middle + reach : n - 1;
-	if (v[lo] > bar)
+	return (struct guess){.lo = v[middle > reach ? middle - reach : 0],
+			      .mid = tune_median(v, n),
+			      .hi = v[middle + reach < n ? middle + reach : n - 1]};
+}
+
+/* A candidate's ratio to another one, each time in the same round. */
+static struct guess
+guess_ratio(const struct tuner *t, uint32_t c, uint32_t to)
+{
+	double v[TUNE_SAMPLES];
+
+	for (uint32_t i = 0; i < t->pass; i++)
+		v[i] = tune_ratio((double)t->sample[c][i], (double)t->sample[to][i]);
+	return guess_median(v, t->pass);
+}
+
+static void
+prove(struct tuner *t, uint8_t cand)
+{
+	if (t->best[t->dim] == cand) {
+		next_dim(t);
+		return;
+	}
+	t->cand[0] = cand;
+	t->ncands = 1;
+	t->phase = PROOF;
+	samples_again(t);
+}
+
+static uint32_t
+find_leader(const struct tuner *t)
+{
+	uint32_t leader = 0;
+	double most = -1;
+
+	for (uint32_t i = 0; i < t->ncands; i++) {
+		double m = median_of(t, i);
+		if (m > most) {
+			most = m;
+			leader = i;
+		}
+	}
+	return leader;
+}
+
+static void
+move_candidate(struct tuner *t, uint32_t from, uint32_t to)
+{
+	t->cand[to] = t->cand[from];
+	t->nsamples[to] = t->nsamples[from];
+	memmove(t->sample[to], t->sample[from], sizeof t->sample[to]);
+}
+
+/* Who is behind the leader for certain is out.  Returns the leader's place; *open: one of the
+ * others may still be better than him by what is worth it. */
+static uint32_t
+drop_losers(struct tuner *t, bool *open)
+{
+	double bar = 1 + t->conf.gain_ppm / 1e6;
+	uint32_t leader = find_leader(t), n = t->ncands, kept = 0, at = 0;
+	bool stays[TUNE_STEPS];
+
+	*open = false;
+	for (uint32_t i = 0; i < n; i++) {
+		double most = i == leader ? 1 : guess_ratio(t, i, leader).hi;
+		stays[i] = most >= 1;
+		*open |= most > bar;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		at = i == leader ? kept : at;
+		if (stays[i])
+			move_candidate(t, i, kept++);
+	}
+	t->ncands = (uint8_t)kept;
+	return at;
+}
+
+/* Each candidate had its turn. */
+static void
+round_over(struct tuner *t)
+{
+	bool open;
+
+	t->at = 0;
+	if (++t->pass < ROUNDS_MIN)
+		return;
+	uint32_t leader = drop_losers(t, &open);
+	if (open && t->pass < TUNE_SAMPLES)
+		return;
+	/* What stands and is as good, nearly, is left as it is. */
+	for (uint32_t i = 0; i < t->ncands; i++)
+		if (t->cand[i] == t->best[t->dim] &&
+		    guess_ratio(t, i, leader).mid > 1 - t->conf.gain_ppm / 2e6)
+			leader = i;
+	prove(t, t->cand[leader]);
+}
+
+/* The winner of many is the luckiest, too: is he better than what stands?  1, -1; 0: not known. */
+static int
+judge_proof(const struct tuner *t)
+{
+	double v[TUNE_SAMPLES], bar = 1 + t->conf.gain_ppm / 1e6;
+	uint32_t n = t->nsamples[0];
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (double)t->sample[0][i];
+	struct guess g = guess_median(v, n);
+	if (g.lo > bar)
 		return 1;
-	if (v[hi] < bar)
+	if (g.hi < bar)
 		return -1;
-	if (n < most)
-		return 0;
-	return tune_median(v, n) > bar ? 1 : -1;
+	return n < PROOF_MAX ? 0 : g.mid > bar ? 1 : -1;
 }
 
 static void
 proof(struct tuner *t)
 {
-	if (t->nsamples[0] < PROOF_MIN)
-		return;
-	int v = verdict(t, 1 + t->conf.gain_ppm / 1e6, PROOF_MAX);
+	int v = t->nsamples[0] < PROOF_MIN ? 0 : judge_proof(t);
+
 	if (v > 0) {
-		double m = median_of(t, 0);
 		t->best[t->dim] = t->cand[0];
-		t->sweep_gain *= m;
+		t->won = true;
 		t->nrates = 0;
 	}
-	if (v > 0 && ++t->again < AGAIN_MAX)
-		race(t); /* what is near the new best, before the other dimensions */
-	else if (v)
+	if (v)
 		next_dim(t);
 }
 
@@ -310,35 +343,14 @@ last_over(struct tuner *t, enum tuner_end how)
 	end(t, how);
 }
 
-static bool
-is_behind(const struct tuner *t, uint32_t c)
-{
-	double hope = hope_of(t, c);
-	return (t->nsamples[c] >= 1 && hope < HOPELESS) || (t->nsamples[c] >= 2 && hope < BEHIND);
-}
-
 /* A pair is measured: on to the next one. */
 static void
 next_pair(struct tuner *t)
 {
-	if (t->phase == LAST) {
-		if (t->nsamples[0] == LAST_PAIRS)
-			last_over(t, t->sweep > SWEEPS_MAX ? TUNER_LATE : TUNER_SETTLED);
-		return;
-	}
-	if (t->phase == PROOF) {
+	if (t->phase == PROOF)
 		proof(t);
-		return;
-	}
-	do {
-		if (++t->at < t->ncands)
-			continue;
-		t->at = 0;
-		if (++t->pass == heats[t->phase].pairs) {
-			heat_over(t);
-			return;
-		}
-	} while (is_behind(t, t->at));
+	else if (t->nsamples[0] == LAST_PAIRS)
+		last_over(t, t->sweep > SWEEPS_MAX ? TUNER_LATE : TUNER_SETTLED);
 }
 
 /* ---- the caller's side ---- */
@@ -376,7 +388,6 @@ tuner_start(struct tuner *t, const struct tuner_conf *conf, uint64_t now_ns)
 	/* Whatever the caller's clock does. */
 	t->turns_max = (uint32_t)(t->conf.limit_ns / t->conf.turn_ns) * 2;
 	t->began_ns = now_ns;
-	t->sweep_gain = 1;
 	back_to_default(t);
 	t->dim = UINT8_MAX;
 	next_dim(t);
@@ -386,6 +397,8 @@ tuner_start(struct tuner *t, const struct tuner_conf *conf, uint64_t now_ns)
 static bool
 turn_of_best(const struct tuner *t)
 {
+	if (t->phase == RACE)
+		return t->cand[t->at] == t->best[t->dim];
 	return t->second != t->best_first;
 }
 
@@ -445,13 +458,17 @@ tuner_tell(struct tuner *t, uint64_t amount, uint64_t ns, uint64_t now_ns)
 		bool best = turn_of_best(t);
 		if (best)
 			t->rate[t->nrates++ % TUNE_RATES] = rate;
-		if (t->second) {
-			uint32_t c = t->phase == LAST || t->phase == PROOF ? 0 : t->at;
+		if (t->phase == RACE) {
+			t->sample[t->at][t->pass] = (float)rate;
+			t->nsamples[t->at] = (uint8_t)(t->pass + 1);
+			if (++t->at == t->ncands)
+				round_over(t);
+		} else if (t->second) {
 			/* The candidate's to the best's; at the end the best's to the default's. */
 			double r = best != (t->phase == LAST) ? tune_ratio(t->first_rate, rate)
 							      : tune_ratio(rate, t->first_rate);
-			if (t->nsamples[c] < TUNE_SAMPLES)
-				t->sample[c][t->nsamples[c]++] = (float)r;
+			if (t->nsamples[0] < TUNE_SAMPLES)
+				t->sample[0][t->nsamples[0]++] = (float)r;
 			t->second = false;
 			t->best_first = !t->best_first;
 			next_pair(t);

@@ -221,7 +221,8 @@ noise(void **state)
 		{{.rate = smooth, .sigma = 0.02, .drift = 0.6}, "drift", 0.97},
 		{{.rate = smooth, .sigma = 0.02, .absurd = 20}, "absurd", 0.97},
 		/* A tenth of the turns halved: one sample of five is far off. */
-		{{.rate = smooth, .sigma = 0.05, .preempt = 0.1}, "noise 5 %", 0.94},
+		{{.rate = smooth, .sigma = 0.05, .preempt = 0.1}, "noise 5 %", 0.97},
+		{{.rate = smooth, .sigma = 0.1, .preempt = 0.1}, "noise 10 %", 0.95},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		expect_best(&rows[i].w, rows[i].what, rows[i].bar);

@@ -14,16 +14,17 @@
  *      tuner_setting(&t, value);
  *
  * It knows nothing of how rates come about, and trusts no single one.
- *   Pairs       a candidate is only compared with the best so far in the turn before or after it,
- *               so what the machine does beside that counts for both; a ratio of rates is one
- *               sample, what a candidate is worth is the median of its samples.
- *   Descent     one dimension after the other.  All its values race: few pairs each, then more for
- *               the better ones.  So a curve may have several hills, and slopes too gentle to be
- *               seen from step to step.  After one has won, and from the second sweep on, only near
- * values race. Proof       the winner of many is the luckiest, too: it replaces the best only if
- * pairs of its own, measured afterwards, say that it gains gain_ppm at least. End         when a
- * sweep gains less than that, or after limit_ns.  Then what was found is compared with where it
- * began, and given up if that is as good.
+ *
+ *   Rounds      one dimension after the other.  All its values race, each with a turn in each
+ *               round; from the second sweep on those near the best.  So a curve may have several
+ *               hills, and slopes too gentle to be seen from step to step.  Two are compared by
+ *               their ratios in the same rounds: what the machine does beside counts for both.
+ *   Out         who is behind the leader for certain has no more turns; the time is for those
+ *               that are not told apart.  When none may be better by gain_ppm the race is over.
+ *   Proof       the winner of many is the luckiest, too: it replaces the best only if pairs of
+ *               turns, measured afterwards, say that it gains gain_ppm at least.
+ *   End         when nobody won in a sweep, or after limit_ns.  Then what was found is compared
+ *               with where it began, and given up if that is as good.
  *
  * Units    nanoseconds; amounts are whatever the caller counts (bytes, messages).
  * Threads  one owner.  Memory: the struct alone. */
@@ -73,9 +74,10 @@ struct tuner {
 	uint32_t moved; /* turns in which anything was */
 	enum tuner_end end;
 	uint8_t best[TUNE_DIMS]; /* indices */
-	uint8_t dim, sweep, again;
-	double sweep_gain, gain;
-	/* The race: candidates for dim, and samples of each. */
+	uint8_t dim, sweep;
+	bool won; /* a candidate, in this sweep */
+	double gain;
+	/* The race: candidates for dim, and samples of each: rates by round, later ratios. */
 	uint8_t phase, ncands, at, pass;
 	bool second, best_first; /* of a pair */
 	double first_rate;
