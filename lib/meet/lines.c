@@ -14,6 +14,12 @@ meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_la
 	*l = (struct meet_lines){.client = client, .lanes = lanes, .ops = ops, .user = user};
 }
 
+bool
+meet_lines_lead(const struct meet_lines *l, uint32_t own, const struct door_address *to)
+{
+	return to->n && own != MEET_LINE_NONE && !door_client_near(l->client, own, to);
+}
+
 /* ---- beginning ---- */
 
 /* The labels of both sides are others at the other side: only that it is a conversation is in it.

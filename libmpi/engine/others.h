@@ -76,8 +76,9 @@ void lmpi_doors_relay(char name[LMPI_RELAY_NAME]);
 int lmpi_doors_ready(char why[LMPI_WHY]);
 /* False: it has none. */
 bool lmpi_doors_mine(struct door_address *a);
-/* That door is at our relay too: its process is of this cluster. */
-bool lmpi_doors_near(const struct door_address *a);
+/* Is what has that door reached by it (meet/lines.h)?  Else its process is of this cluster, or one
+ * side has no relay. */
+bool lmpi_doors_lead(const struct door_address *to);
 /* The process world is behind that door.  False: no memory. */
 bool lmpi_doors_import(uint32_t world, const struct door_address *a);
 /* One more, for a port. */

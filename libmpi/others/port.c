@@ -498,7 +498,7 @@ dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMP
 	return ERR_PORT;
 }
 
-/* By the door if both have relays, and not the same one, else directly.  *token: that proves. */
+/* By the door if that leads there, else directly.  *token: that proves. */
 static int
 reach_port(const char *name, uint64_t deadline, struct lmpi_talk *t, uint64_t *token,
 	   char why[LMPI_WHY])
@@ -508,7 +508,7 @@ reach_port(const char *name, uint64_t deadline, struct lmpi_talk *t, uint64_t *t
 
 	if (rc)
 		return rc;
-	if (behind.n && lmpi_doors_mine(&mine) && !lmpi_doors_near(&behind)) {
+	if (lmpi_doors_lead(&behind)) {
 		*token = behind.token;
 		return lmpi_doors_call(&behind, deadline, &t->door, why);
 	}

@@ -85,9 +85,7 @@ node_first_of(const char *node, uint32_t slot)
 static bool
 goes_by_door(const struct lmpi_card *c)
 {
-	struct door_address mine;
-
-	return c->has_door && lmpi_doors_mine(&mine) && !lmpi_doors_near(&c->door);
+	return c->has_door && lmpi_doors_lead(&c->door);
 }
 
 static bool

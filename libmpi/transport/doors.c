@@ -374,12 +374,6 @@ lmpi_doors_close(uint32_t door)
 	lmpi_talks_close(door);
 }
 
-bool
-lmpi_doors_near(const struct door_address *a)
-{
-	return door_client_near(&doors.client, doors.mine, a);
-}
-
 /* ---- doors of others ---- */
 
 uint32_t

@@ -85,6 +85,12 @@ lmpi_doors_knock(uint32_t door)
 	return meet_lines_knock(&lines, door);
 }
 
+bool
+lmpi_doors_lead(const struct door_address *to)
+{
+	return meet_lines_lead(&lines, doors.mine, to);
+}
+
 static bool
 import_settled(void *arg)
 {

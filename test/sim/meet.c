@@ -142,7 +142,7 @@ dial_evilly(struct mt_node *n, struct mt_node *to)
 	struct mt *w = n->w;
 	uint8_t word[MEET_WORD_BYTES];
 	struct base_prng *g = &w->prng;
-	uint32_t pipe = to->cluster == n->cluster ? mt_pipe_dial(n, to) : MT_NONE;
+	uint32_t pipe = mt_pipe_dial(n, to);
 	if (pipe == MT_NONE)
 		return;
 	uint64_t token = coin(g, 80) ? base_prng_next(g) : to->token;

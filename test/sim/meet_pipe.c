@@ -46,7 +46,7 @@ mt_pipe_dial(struct mt_node *from, struct mt_node *to)
 {
 	struct mt *w = from->w;
 	uint32_t i = 0;
-	if (!to->alive || !to->open || to->nbacklog == MT_BACKLOG)
+	if (!to->alive || !to->open || from->cluster != to->cluster || to->nbacklog == MT_BACKLOG)
 		return MT_NONE;
 	while (i < MT_PIPES && w->pipe[i].used)
 		i++;

@@ -402,6 +402,22 @@ turn_connect(struct mt_node *n)
 	return true;
 }
 
+static uint32_t
+door_if_had(const struct mt_node *n, uint32_t own)
+{
+	return own != DOOR_CLIENT_NONE && n->own[own].state == DOOR_CLIENT_HAVE ? own
+										: DOOR_CLIENT_NONE;
+}
+
+/* What a port's name says behind the direct address. */
+static const struct door_address *
+name_behind(const struct mt_node *n)
+{
+	static const struct door_address none;
+	uint32_t own = door_if_had(n, n->port_door);
+	return own == DOOR_CLIENT_NONE ? &none : &n->own[own].at;
+}
+
 void
 mt_connect(struct mt_node *n, struct mt_node *to, uint64_t limit_ns)
 {
@@ -409,7 +425,7 @@ mt_connect(struct mt_node *n, struct mt_node *to, uint64_t limit_ns)
 	struct mt_root *r = &n->root;
 	if (r->act != MT_REST || w->ntries == MT_TRIES || !to->open || !n->client.up)
 		return;
-	bool far = n->cluster != to->cluster;
+	bool far = meet_lines_lead(&n->lines, door_if_had(n, n->mine), name_behind(to));
 	r->try = w->ntries++;
 	w->try[r->try] = (struct mt_try){.from = n->index,
 					 .from_life = n->life,

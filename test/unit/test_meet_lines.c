@@ -54,6 +54,40 @@ make_kit(const char *row)
 /* ---- calling, talking ---- */
 
 static void
+who_is_reached_how(void **state)
+{
+	static const struct {
+		const char *row;
+		bool ours;
+		uint16_t theirs; /* labels of the door */
+		struct door_relay at[2];
+		bool by_door;
+	} rows[] = {
+		{"neither has a door", false, 0, {{0}}, false},
+		{"they have none", true, 0, {{0}}, false},
+		{"we have none", false, 1, {{0xc0000201, 7812}}, false},
+		{"at our relay", true, 1, {{0xc0000201, 7812}}, false},
+		{"at our relay, second", true, 1, {{0xc0000299, 7812}, {0xc0000201, 7812}}, false},
+		{"at another relay", true, 1, {{0xc0000299, 7812}}, true},
+		{"at another port of it", true, 1, {{0xc0000201, 7813}}, true},
+		{"at two others", true, 1, {{0xc0000299, 7812}, {0xc0000298, 7812}}, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct kit *k = make_kit(rows[i].row);
+		const struct kit_end *b = &k->end[1];
+		struct door_address to = {.n = rows[i].theirs,
+					  .nrelays = rows[i].at[1].port ? 2 : 1,
+					  .relay = {rows[i].at[0], rows[i].at[1]}};
+		assert_int_equal(
+			meet_lines_lead(&b->lines, rows[i].ours ? b->port : MEET_LINE_NONE, &to),
+			rows[i].by_door);
+		kit_free(k);
+	}
+}
+
+static void
 both_say_and_hear(void **state)
 {
 	static const struct {
@@ -466,6 +500,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_reached_how),
 		cmocka_unit_test(both_say_and_hear),
 		cmocka_unit_test(first_come_first_taken),
 		cmocka_unit_test(turn_is_not_place),

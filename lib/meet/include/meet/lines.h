@@ -97,6 +97,11 @@ struct meet_lines {
 void meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
 		     const struct meet_lines_ops *ops, void *user);
 
+/* How a port or a process is reached whose door at a relay has that address: by the door if both
+ * sides have one (own: ours, or NONE; to->n 0: none) and no relay in common.  Else directly: who is
+ * at the same relay is of the same cluster. */
+bool meet_lines_lead(const struct meet_lines *l, uint32_t own, const struct door_address *to);
+
 /* ---- calling */
 /* A line to be: a place is kept until it calls, or is hung up. */
 uint32_t meet_lines_keep(struct meet_lines *l, uint64_t now_ns);
