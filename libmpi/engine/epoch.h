@@ -12,7 +12,7 @@
  *
  * Ranks and the size stay; where the configuration says shrink, and no spare is left, the others
  * are the world, in their order.  Communicators but MPI_COMM_WORLD and MPI_COMM_SELF, windows and
- *files of an old epoch are void for good.
+ * files of an old epoch are void for good.
  *
  * Threads  the lock is held, but for lmpi_sp() and lmpi_sp_over(). */
 #ifndef LMPI_EPOCH_H

@@ -3,18 +3,19 @@
  *
  *     net.c	offers each DATA packet that goes to another node of this client
  *     streams.c	takes it if it is long enough (lmpi_stream()) and there is a connection to
- *that process; else it goes over Suci, and a connection is begun
+ *		that process; else it goes over Suci, and a connection is begun
  *
  * Each process listens at the address of its Suci socket, and says the port in its contact; 0: it
  * takes none.  One connection leads to a process, whoever begins it, and carries both ways.
  *
  * Limits   LIBMPI_STREAMS_MAX connections; to more processes data goes over Suci.  WAITING more
- *that have not said who they are, HELLO_NS at most, in a lobby (base/lobby.h). Polling  every turn
- *while a message is on its way in or out; else when the process sleeps and every QUIET_NS, for who
- *begins a connection. Errors   a connection that is not made is not tried again.  One that breaks
- *while data is on it, or may be, takes the process with it: the data cannot be told again.  It is
- *lost, or the job ends, BROKEN_NS later, if nobody has said more about it until then. Threads  the
- *lock is held. */
+ *	    that have not said who they are, HELLO_NS at most, in a lobby (base/lobby.h).
+ * Polling  every turn while a message is on its way in or out; else when the process sleeps and
+ *	    every QUIET_NS, for who begins a connection.
+ * Errors   a connection that is not made is not tried again.  One that breaks while data is on it,
+ *	    or may be, takes the process with it: the data cannot be told again.  It is lost, or the
+ *	    job ends, BROKEN_NS later, if nobody has said more about it until then.
+ * Threads  the lock is held. */
 #ifndef LMPI_STREAMS_H
 #define LMPI_STREAMS_H
 

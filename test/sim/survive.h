@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sim/survive.h - jobs over relays that survive deaths: engines of lib/mpi with lib/ft,
- *lib/relayset and lib/relay, and who dies when.
+ * lib/relayset and lib/relay, and who dies when.
  *
  * What a process does:
  *

@@ -3,8 +3,7 @@
  * whose bytes it writes and reads.  What does not go over a stream is kept to be looked at.
  *
  *	0 2 4	libmpi on other nodes, lower and higher than us		1	us
- *	3	a process of our node					5	one of another
- *client
+ *	3	a process of our node					5	of another client
  *
  * Time is the test's: a turn is told what it is. */
 #ifndef TEST_LMPI_STREAMS_KIT_H

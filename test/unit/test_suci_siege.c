@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A siege: datagrams that nobody with the key made are thrown at two ends with a sealed path that
- *is in use.  Each is made from what the two have sent: again, back, from elsewhere, with another
- *head, body or seal, with changed bits, made up, or as an answer that an end gave to one of these.
- *None may have an effect but to be counted as dropped, or to draw an answer that is not longer.
+ * is in use.  Each is made from what the two have sent: again, back, from elsewhere, with another
+ * head, body or seal, with changed bits, made up, or as an answer that an end gave to one of these.
+ * None may have an effect but to be counted as dropped, or to draw an answer that is not longer.
  *
  *	SIEGE=100000000 build/gcc/test/unit/test_suci_siege	so many (200000) */
 #include "test_suci_path.h"

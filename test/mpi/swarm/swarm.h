@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test/mpi/swarm/swarm.h - MPI programs that nobody wrote: steps of a seed, each checked to the
- *last byte, also of what lies between and around what is received.
+ * last byte, also of what lies between and around what is received.
  *
  * All processes draw the same numbers, so each of them knows what the others do, and what has to
  * come.  sw_own() is for what may differ: in which order a process completes what it has begun.

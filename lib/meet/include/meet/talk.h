@@ -18,8 +18,8 @@
  * its side.  The acceptor says its own at once and has as long as a swap for the other one.  The
  * connector says that all is well only when it has heard the same, and in time: within decide_ns of
  * what it heard before.  The acceptor has not given up then, if a swap of its may take twice as
- *long and more, so both are connected, or neither.  What is lost with a way that broke just then
- *leaves one connected with somebody who is out of reach, as any death does.
+ * long and more, so both are connected, or neither.  What is lost with a way that broke just then
+ * leaves one connected with somebody who is out of reach, as any death does.
  *
  * Words over a socket before GO are the port's (meet/port.h): there the acceptor begins by
  * meet_talk_greet().

@@ -11,8 +11,8 @@
  *     7 LIGHT   u32 label base | ...                                  light/note.h
  *     9 DEATH   u32 label base | u32 token | u32 first | u32 count    world ranks that have failed;
  *	         count 0, from a process: its job survives that
- *    10 REST    u32 label base | u32 token | u32 say | u32 number       process to process, about
- *the path between them: pathpool/pathpool.h (8: relayproto/door.h)
+ *    10 REST    u32 label base | u32 token | u32 say | u32 number       process to process
+ *	         about the path between them: pathpool/pathpool.h (8: relayproto/door.h)
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
