@@ -9,7 +9,7 @@
  *                                  limit), of that scenario only ("": of several)
  *     sim --eval COSTS KEY=VALUE...
  *                                  one point of the evaluation, see eval.h
- *     sim --deaths                 every death of scenario "deaths"
+ *     sim --deaths                 every death of scenario "deaths", of others in some worlds
  *     sim --list */
 #include "eval.h"
 #include "many.h"
@@ -148,8 +148,8 @@ const struct scenario scenarios[] = {
 	 doors_two_run, NULL},
 	{"meet", "roots of jobs meet at ports while roots and relays die: together, in turn", false,
 	 meet_run, NULL},
-	{"meet-kills", "two roots meet, and one of all dies at some moment of it", false,
-	 meet_kills_run, NULL},
+	{"meet-kills", "two roots meet, and each of all dies after each event, a slice by seed",
+	 false, meet_kills_run, NULL},
 	{"doors-pairs", "doors with two relays in each cluster", false, doors_pairs_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
@@ -184,6 +184,8 @@ const struct scenario scenarios[] = {
 	{"incast-1000-9k", "the same with MTU 9000", true, incast_thousand_jumbo, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
+
+#define MEET_WORLDS 8u /* half of them near, half far */
 
 static struct job *jobs;
 static size_t njobs;
@@ -338,6 +340,17 @@ slice(void *sc, uint64_t i, struct job *j)
 	*j = (struct job){sc, i, false};
 }
 
+/* All slices of the deaths of so many worlds. */
+static int
+enumerate_kills(const char *name, uint64_t worlds, uint64_t slices)
+{
+	struct many m = {.to = worlds * slices, .job = slice, .arg = (void *)(uintptr_t)find(name)};
+	uint64_t next;
+
+	printf("%s: every death of %llu worlds\n", name, (unsigned long long)worlds);
+	return many_run(&m, &next);
+}
+
 /* Every death of scenario "deaths". */
 static int
 run_deaths(void)
@@ -362,7 +375,7 @@ run_deaths(void)
 		       100.0 * (double)d->done[i] / (double)(d->all[i] ? d->all[i] : 1));
 	printf("pairs      %6llu\n", (unsigned long long)d->pairs);
 	munmap(d, sizeof *d);
-	return rc;
+	return enumerate_kills("meet-kills", MEET_WORLDS, MEET_KILLS_SLICES) || rc;
 }
 
 static int

@@ -3,15 +3,13 @@
  * they die, relays die, clusters are cut off, datagrams are lost, doubled, late; ports are closed
  * while somebody knocks; one who has all addresses floods the ports.  Then all heals: who met is
  * connected at both sides or at none, nobody waits, and who comes anew is let in.
- * "meet-kills": one root connects to another one, and after each wake-up of either, root or relay
- * dies. */
+ * "meet-kills": one root connects to another one, and after each event of the simulator each of
+ * them, another root, or a relay dies. */
 #include "meet.h"
 
 #include "draw.h"
 
 #include <stdio.h>
-
-#define KILLS 12u
 
 /* ---- what must hold ---- */
 
@@ -384,27 +382,55 @@ meet_run(uint64_t seed, bool verbose, struct outcome *o)
 
 /* ---- deaths at each moment ---- */
 
-/* Root 1 connects to root 0; the wake-ups that this takes. */
+/* What a run is about: who dies, after how many events of the simulator since root 1 began to
+ * connect to root 0; 0: nobody. */
+struct meet_kill {
+	uint64_t after;
+	uint32_t what; /* a root, or the number of roots and a relay */
+};
+
+struct meet_watch {
+	const struct mt *w;
+	uint64_t until;
+	uint32_t to;
+};
+
+static bool
+is_time_to_die(void *arg)
+{
+	const struct meet_watch *m = arg;
+	return m->w->s->events >= m->until || m->w->node[m->to].root.act == MT_REST;
+}
+
+static void
+kill_one(struct mt *w, uint32_t what)
+{
+	if (what < w->nnodes)
+		mt_kill(&w->node[what]);
+	else
+		doors_kill_relay(&w->d->relay[what - w->nnodes]);
+}
+
+/* The events that a connect takes. */
 static uint64_t
-connect_once(uint64_t seed, bool verbose, struct doors_conf *c, uint64_t kill_at,
-	     uint32_t kill_what, struct outcome *o)
+connect_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct meet_kill kill,
+	     struct outcome *o)
 {
 	struct mt *w = mt_new(seed, verbose, c, c->nclusters + 1);
 	uint32_t to = (uint32_t)(seed % 2 ? c->nclusters : 1); /* near, or far */
 	mt_pass(w, BASE_S_NS);
 	mt_open_port(&w->node[0]);
 	mt_pass(w, BASE_S_NS);
-	uint64_t first = w->turns;
-	w->kill_at = kill_at ? first + kill_at : 0;
-	w->kill_what = kill_what;
+	uint64_t first = w->s->events;
 	mt_accept(&w->node[0], MT_SWAP_NS);
 	mt_connect(&w->node[to], &w->node[0], MT_SWAP_NS);
-	for (uint32_t i = 0; i < 1000 && w->node[to].root.act != MT_REST; i++)
-		mt_pass(w, 100 * BASE_MS_NS);
-	uint64_t turns = w->turns - first;
-	w->kill_at = w->kill_at >= w->turns ? 0 : w->kill_at;
+	struct meet_watch m = {w, kill.after ? first + kill.after : UINT64_MAX, to};
+	sim_run(w->s, w->s->now_ns + 5 * MT_SWAP_NS, is_time_to_die, &m);
+	uint64_t events = w->s->events - first;
+	if (kill.after)
+		kill_one(w, kill.what);
 	mt_pass(w, 100 * BASE_MS_NS);
-	INVARIANT(w->s, COMPLETE, kill_at || w->try[0].connector == MT_CONNECTED,
+	INVARIANT(w->s, COMPLETE, kill.after || w->try[0].connector == MT_CONNECTED,
 		  "nobody dies, and they do not meet");
 	let_heal(w);
 	check_now(w);
@@ -412,30 +438,32 @@ connect_once(uint64_t seed, bool verbose, struct doors_conf *c, uint64_t kill_at
 	check_together(w);
 	meet_anew(w);
 	mt_finish(w, o);
-	return turns;
+	return events;
 }
 
+/* A world each MEET_KILLS_SLICES seeds, and of each world's deaths a slice. */
 void
 meet_kills_run(uint64_t seed, bool verbose, struct outcome *o)
 {
-	struct base_prng g = base_prng_seed(seed);
+	uint64_t world = seed / MEET_KILLS_SLICES, slice = seed % MEET_KILLS_SLICES;
+	struct base_prng g = base_prng_seed(world);
 	struct doors_conf c;
 	conf_of_meet(&c, &g);
-	uint64_t turns = connect_once(seed, verbose, &c, 0, 0, o), hash = o->hash,
-		 events = o->events;
+	uint64_t events = connect_once(world, verbose, &c, (struct meet_kill){0}, o);
+	uint64_t hash = o->hash, all = o->events, tried = 0;
 	uint32_t whats = c.nclusters + 1 + c.nclusters;
-	for (uint32_t i = 0; i < KILLS && o->ok; i++) {
-		uint64_t at = between(&g, 1, turns);
-		uint32_t what = (uint32_t)base_prng_below(&g, whats);
-		connect_once(seed, verbose, &c, at, what, o);
+	for (uint64_t i = slice; i < events * whats && o->ok; i += MEET_KILLS_SLICES) {
+		struct meet_kill kill = {1 + i / whats, (uint32_t)(i % whats)};
+		connect_once(world, verbose, &c, kill, o);
 		hash = hash * 31 + o->hash;
-		events += o->events;
+		all += o->events;
+		tried++;
 		if (!o->ok)
-			fprintf(stderr, "meet-kills: %u dies at wake-up %llu of %llu\n", what,
-				(unsigned long long)at, (unsigned long long)turns);
+			fprintf(stderr, "meet-kills: %u dies after event %llu of %llu\n", kill.what,
+				(unsigned long long)kill.after, (unsigned long long)events);
 	}
 	o->hash = hash;
-	o->events = events;
-	snprintf(o->note, sizeof o->note, "%u of %llu deaths, wake-ups times who", KILLS,
-		 (unsigned long long)turns * whats);
+	o->events = all;
+	snprintf(o->note, sizeof o->note, "%llu of %llu deaths, events times who",
+		 (unsigned long long)tried, (unsigned long long)events * whats);
 }

@@ -109,8 +109,6 @@ struct mt {
 	struct mt_pipe pipe[MT_PIPES];
 	uint64_t cids;
 	uint32_t slow_percent, fail_percent; /* of jobs, when they have met */
-	uint64_t turns, kill_at;	     /* of the wake-ups of all roots; 0: never */
-	uint32_t kill_what;
 };
 
 struct mt *mt_new(uint64_t seed, bool verbose, const struct doors_conf *c, uint32_t nodes);

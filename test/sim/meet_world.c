@@ -304,23 +304,10 @@ send_all(struct mt_node *n)
 	}
 }
 
-/* One of all dies at a moment that was drawn. */
-static void
-kill_in_time(struct mt *w)
-{
-	if (w->turns++ != w->kill_at || !w->kill_at)
-		return;
-	if (w->kill_what < w->nnodes)
-		mt_kill(&w->node[w->kill_what]);
-	else
-		doors_kill_relay(&w->d->relay[w->kill_what - w->nnodes]);
-}
-
 void
 mt_drive(struct mt_node *n)
 {
 	struct sim *s = n->w->s;
-	kill_in_time(n->w);
 	for (uint32_t i = 0; n->alive && i < 4; i++) {
 		mt_root_turn(n);
 		turn_doors(n);

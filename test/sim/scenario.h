@@ -137,6 +137,7 @@ void doors_two_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* meet.c */
 void meet_run(uint64_t seed, bool verbose, struct outcome *o);
+#define MEET_KILLS_SLICES 16u
 void meet_kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
