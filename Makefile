@@ -36,6 +36,7 @@ include lib/door/module.mk
 include lib/relayproto/module.mk
 include lib/door/client/module.mk
 include lib/meet/module.mk
+include lib/launch/module.mk
 include lib/mmp/away/module.mk
 include lib/relayset/module.mk
 include lib/pathpool/module.mk

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/door/client, lib/mpi, lib/ft,
- * lib/light, lib/meet, lib/quorum, lib/sp, lib/spx (canary.h of each): each must break an invariant
- * that it is known to break, within a few seeds; and every invariant must be broken by one of them.
- * An invariant that nothing can break checks nothing. */
+ * lib/launch, lib/light, lib/meet, lib/quorum, lib/sp, lib/spx (canary.h of each): each must break
+ * an invariant that it is known to break, within a few seeds; and every invariant must be broken by
+ * one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/door/client/canary.h"
 #include "lib/ft/canary.h"
+#include "lib/launch/canary.h"
 #include "lib/light/canary.h"
 #include "lib/meet/canary.h"
 #include "lib/mmp/canary.h"
@@ -62,6 +63,7 @@ static const struct plan {
 	enum door_bug door;
 	enum light_bug light;
 	enum meet_bug meet;
+	enum launch_bug launch;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -375,6 +377,20 @@ static const struct plan {
 	P(LINGERS, B(EMPTY)),
 	P(KEPT_LINE, B(EMPTY)),
 #undef P
+#define P(id, breaks_)                                                                         \
+	{                                                                                      \
+		.launch = LAUNCH_BUG_##id, .name = #id, .run = spawn_run, .scenario = "spawn", \
+		.breaks = breaks_                                                              \
+	}
+	P(NO_WORD, B(TOLD)),
+	P(SPARED, B(COMPLETE) | B(TABLES)),
+	P(ORPHANED, B(EMPTY) | B(COMPLETE)),
+	P(UNHEEDED, B(ALIVE)),
+	P(CROWDED, B(TABLES)),
+	P(TOO_EARLY, B(TOLD)),
+	P(IN_A_ROW, B(RESULT)),
+	P(INSISTS, B(SPIN)),
+#undef P
 	{.relayset = RELAYSET_BUG_UNLIT,
 	 .name = "UNLIT",
 	 .run = relight_run,
@@ -446,6 +462,12 @@ static const char *const meet_whats[] = {"",
 #undef X
 };
 
+static const char *const launch_whats[] = {"",
+#define X(id, what) what,
+					   LAUNCH_BUGS(X)
+#undef X
+};
+
 static const char *const sp_whats[] = {"",
 #define X(id, what) what,
 				       SP_BUGS(X)
@@ -476,6 +498,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		door_canary = p->door;
 		light_canary = p->light;
 		meet_canary = p->meet;
+		launch_canary = p->launch;
 		ft_canary = p->ft;
 		sp_canary = p->sp;
 		quorum_canary = p->quorum;
@@ -496,7 +519,7 @@ hunt(const struct plan *p, struct outcome *o, uint64_t *broken)
 	uint32_t others = 0, seeds = SEEDS;
 
 	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx ||
-	    p->light || p->meet)
+	    p->light || p->meet || p->launch)
 		seeds = SEEDS_JOBS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
@@ -516,6 +539,7 @@ hunt(const struct plan *p, struct outcome *o, uint64_t *broken)
 	       : p->door     ? door_whats[p->door]
 	       : p->light    ? light_whats[p->light]
 	       : p->meet     ? meet_whats[p->meet]
+	       : p->launch   ? launch_whats[p->launch]
 	       : p->sp	     ? sp_whats[p->sp]
 	       : p->quorum   ? quorum_whats[p->quorum]
 	       : p->ft	     ? ft_whats[p->ft]

@@ -150,6 +150,8 @@ const struct scenario scenarios[] = {
 	 meet_run, NULL},
 	{"meet-kills", "two roots meet, and each of all dies after each event, a slice by seed",
 	 false, meet_kills_run, NULL},
+	{"spawn", "processes start others: all meet or none is left, whoever dies, a slice by seed",
+	 false, spawn_run, NULL},
 	{"doors-pairs", "doors with two relays in each cluster", false, doors_pairs_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
@@ -185,7 +187,8 @@ const struct scenario scenarios[] = {
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
 
-#define MEET_WORLDS 8u /* half of them near, half far */
+#define MEET_WORLDS  8u /* half of them near, half far */
+#define SPAWN_WORLDS 16u
 
 static struct job *jobs;
 static size_t njobs;
@@ -261,6 +264,8 @@ fresh_seeds(const struct scenario *sc)
 		return 1;
 	if (sc->run == sp_clocks_run || sc->run == meet_kills_run)
 		return 10;
+	if (sc->run == spawn_run)
+		return 100;
 	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
@@ -273,9 +278,9 @@ fresh_seeds(const struct scenario *sc)
 static bool
 seeds_alone(const struct scenario *sc)
 {
-	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == spx_run ||
-	       sc->run == survive_run || sc->run == deaths_run || sc->run == colls_run ||
-	       sc->run == windows_run || sc->run == windows_flood_run;
+	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == spawn_run ||
+	       sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
+	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */
@@ -375,7 +380,8 @@ run_deaths(void)
 		       100.0 * (double)d->done[i] / (double)(d->all[i] ? d->all[i] : 1));
 	printf("pairs      %6llu\n", (unsigned long long)d->pairs);
 	munmap(d, sizeof *d);
-	return enumerate_kills("meet-kills", MEET_WORLDS, MEET_KILLS_SLICES) || rc;
+	rc |= enumerate_kills("meet-kills", MEET_WORLDS, MEET_KILLS_SLICES);
+	return enumerate_kills("spawn", SPAWN_WORLDS, SPAWN_SLICES) | rc;
 }
 
 static int

@@ -21,8 +21,8 @@ still_there(const struct mt *w, uint32_t node, uint32_t life)
 
 /* In the end: who believes that he is connected is so with one who believes it, or knows that the
  * other one is out of reach. */
-static void
-check_together(struct mt *w)
+void
+mt_check_together(struct mt *w)
 {
 	for (uint32_t i = 0; i < w->ntries && !w->s->failed; i++) {
 		const struct mt_try *t = &w->try[i];
@@ -371,7 +371,7 @@ meet_run(uint64_t seed, bool verbose, struct outcome *o)
 	check_now(w);
 	meet_anew(w);
 	check_rest(w);
-	check_together(w);
+	mt_check_together(w);
 	check_now(w);
 	snprintf(o->note, sizeof o->note,
 		 "%u clusters, %u roots%s: %u connects, %u connected, %u deaths", c.nclusters,
@@ -435,7 +435,7 @@ connect_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct mee
 	let_heal(w);
 	check_now(w);
 	check_rest(w);
-	check_together(w);
+	mt_check_together(w);
 	meet_anew(w);
 	mt_finish(w, o);
 	return events;

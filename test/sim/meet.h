@@ -98,8 +98,19 @@ struct mt_node {
 	struct mt_root root;
 };
 
+/* Who has processes behind its roots; without it they take time, and that is all. */
+struct mt_ops {
+	/* They take the cards, until mt_collected(). */
+	void (*collect)(struct mt_node *n);
+	/* It is known that nobody comes to that port. */
+	bool (*nobody_comes)(struct mt_node *n);
+	void (*ended)(struct mt_node *n, bool connected);
+};
+
 struct mt {
 	struct doors *d; /* relays, wide area */
+	const struct mt_ops *ops;
+	void *user;
 	struct sim *s;
 	struct base_prng prng;
 	uint32_t nnodes;
@@ -118,6 +129,9 @@ void mt_kill(struct mt_node *n);
 void mt_drive(struct mt_node *n);
 void mt_pass(struct mt *w, uint64_t ns);
 
+/* --- meet.c: who believes that he is connected is so with one who believes it, or was told. */
+void mt_check_together(struct mt *w);
+
 /* --- meet_pipe.c */
 uint32_t mt_pipe_dial(struct mt_node *from, struct mt_node *to);
 int64_t mt_pipe_say(struct mt *w, uint32_t pipe, const struct mt_node *who, const void *data,
@@ -132,6 +146,9 @@ void mt_open_port(struct mt_node *n);
 void mt_close_port(struct mt_node *n);
 void mt_accept(struct mt_node *n, uint64_t limit_ns);
 void mt_connect(struct mt_node *n, struct mt_node *to, uint64_t limit_ns);
+/* With the token of a port that it may have had before; in one cluster. */
+void mt_connect_by(struct mt_node *n, struct mt_node *to, uint64_t token, uint64_t limit_ns);
+void mt_collected(struct mt_node *n, uint64_t verdict);
 void mt_root_turn(struct mt_node *n);
 uint64_t mt_root_due(const struct mt_node *n);
 /* It dies: what it was about. */

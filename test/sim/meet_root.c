@@ -47,6 +47,8 @@ end_as(struct mt_node *n, enum mt_end end)
 		r->accepts_failed++;
 	r->act = MT_REST;
 	hang_up(n);
+	if (n->w->ops)
+		n->w->ops->ended(n, end == MT_CONNECTED);
 }
 
 void
@@ -96,6 +98,15 @@ begin_cards(struct mt_node *n)
 		       (size_t)r->theirs[1], now);
 }
 
+static void
+wake_collected(struct sim *s, void *who, uint64_t life)
+{
+	struct mt_node *n = who;
+	(void)s;
+	if (n->alive && n->life == life)
+		mt_drive(n);
+}
+
 /* All processes of the job hear of it, and take the cards. */
 static void
 begin_collect(struct mt_node *n)
@@ -103,11 +114,24 @@ begin_collect(struct mt_node *n)
 	struct mt_root *r = &n->root;
 	struct base_prng *g = &n->w->prng;
 	r->stage = MT_COLLECT;
+	if (n->w->ops) {
+		r->after_ns = BASE_NEVER_NS;
+		n->w->ops->collect(n);
+		return;
+	}
 	r->verdict = coin(g, n->w->fail_percent);
 	r->after_ns = n->w->s->now_ns + (coin(g, n->w->slow_percent)
 						 ? base_prng_below(g, 2 * MT_SWAP_NS)
 						 : base_prng_below(g, 5 * BASE_MS_NS));
 	r->act = MT_TALK;
+}
+
+void
+mt_collected(struct mt_node *n, uint64_t verdict)
+{
+	n->root.verdict = verdict;
+	n->root.after_ns = n->w->s->now_ns;
+	sim_at(n->w->s, n->w->s->now_ns, wake_collected, n, n->life);
 }
 
 static void
@@ -326,7 +350,7 @@ turn_accept(struct mt_node *n)
 	uint8_t word[MEET_WORD_BYTES];
 	uint32_t goes = MT_NONE;
 	int seat;
-	if (!n->open) {
+	if (!n->open || (n->w->ops && n->w->ops->nobody_comes(n))) {
 		end_as(n, MT_FAILED);
 		return true;
 	}
@@ -421,9 +445,16 @@ name_behind(const struct mt_node *n)
 void
 mt_connect(struct mt_node *n, struct mt_node *to, uint64_t limit_ns)
 {
+	if (n->client.up)
+		mt_connect_by(n, to, to->token, limit_ns);
+}
+
+void
+mt_connect_by(struct mt_node *n, struct mt_node *to, uint64_t token, uint64_t limit_ns)
+{
 	struct mt *w = n->w;
 	struct mt_root *r = &n->root;
-	if (r->act != MT_REST || w->ntries == MT_TRIES || !to->open || !n->client.up)
+	if (r->act != MT_REST || w->ntries == MT_TRIES || !to->open)
 		return;
 	bool far = meet_lines_lead(&n->lines, door_if_had(n, n->mine), name_behind(to));
 	r->try = w->ntries++;
@@ -440,7 +471,7 @@ mt_connect(struct mt_node *n, struct mt_node *to, uint64_t limit_ns)
 	if (!far) {
 		r->pipe = mt_pipe_dial(n, to);
 		if (r->pipe != MT_NONE)
-			knock(n, false, to->token);
+			knock(n, false, token);
 		else
 			end_as(n, MT_FAILED);
 	} else {
@@ -523,6 +554,8 @@ mt_root_due(const struct mt_node *n)
 	if (r->act != MT_TALK)
 		return BASE_NEVER_NS;
 	uint64_t due = r->stage == MT_COLLECT ? r->after_ns : meet_talk_due(&r->talk);
+	if (n->w->ops && r->stage == MT_COLLECT && due == BASE_NEVER_NS)
+		return due;
 	INVARIANT(n->w->s, TIMER, due != BASE_NEVER_NS,
 		  "root %u: waits, and for nothing that has an end", n->index);
 	INVARIANT(n->w->s, COMPLETE, r->stage == MT_COLLECT || due > now,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The virtual-time simulator: real lib/suci and lib/relay objects.
-$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c test/stream_net.c test/coll_model.c,sp quorum ft spx mpicore meet doorclient light circ ocs coll gateway relay relayset impi mmpaway mmplanes mmpcore sucaead suci base,)
+$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c test/stream_net.c test/coll_model.c,sp quorum ft spx mpicore meet launch doorclient light circ ocs coll gateway relay relayset impi mmpaway mmplanes mmpcore sucaead suci base,)
 
 ## sim           simulator: all scenarios and SIM_SEEDS swarm seeds, or SEED=0x.. SCENARIO=..
 SIM_SEEDS ?= 300
@@ -18,7 +18,7 @@ sim-deaths: $(B)/test/simulator
 # What libmpi does when a call returns.
 CFLAGS_test/sim/eval_run.c := -Ilibmpi/transport
 
-# That the invariants can fail: every bug of the canary.h of lib/{suci,mmp,relay,relayset,door/client,meet,mpi,ft,quorum,sp} must be caught.
+# That the invariants can fail: every bug of the canary.h of lib/{suci,mmp,relay,relayset,door/client,meet,launch,mpi,ft,quorum,sp} must be caught.
 CFLAGS_test/sim/canary_bugs.c := -I.
 
 ## sim-canary    simulator with planted bugs: each must be caught by the invariant it breaks; BUG=NAME only that

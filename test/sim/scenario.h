@@ -139,6 +139,9 @@ void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 void meet_run(uint64_t seed, bool verbose, struct outcome *o);
 #define MEET_KILLS_SLICES 16u
 void meet_kills_run(uint64_t seed, bool verbose, struct outcome *o);
+/* spawn.c */
+#define SPAWN_SLICES 64u
+void spawn_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp_sites.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All ranks on this machine: start them, wait for them, end them.
  *
- * One that fails before it has left MPI ends the others: SIGTERM, and SIGKILL GRACE_S later.  They
- * die with us whatever ends us (PR_SET_PDEATHSIG). */
+ * Who ends with whom is lib/launch's to say.  They die with us whatever ends us
+ * (PR_SET_PDEATHSIG). */
 #include "mpirun.h"
 
 #include <errno.h>
@@ -25,67 +25,41 @@
 #include "driver/names.h"
 #include "place.h"
 
-#define GRACE_S 2.0
+#include "launch/jobs.h"
 
 extern char **environ;
 
+/* What lib/launch does not know of a process. */
 struct rank {
 	pid_t pid; /* 0: over */
 	const struct mpirun_app *app;
-	uint32_t number, job; /* in its job; job 0 is the one of our command line */
-	int wait_status;      /* if it is over */
-	double over_s;	      /* when, since the job began */
-	bool given_up;	      /* its job was spawned, and does not come: it ends alone */
+	bool core_dumped;
 };
 
 static struct {
 	const struct mpirun_options *o;
+	struct launch_jobs jobs;
 	struct rank *rank; /* [MPIRUN_RANKS_MAX] */
-	uint32_t nranks, njobs, alive;
-	sigset_t mask; /* of the ranks */
-	int signals;   /* signalfd */
-	int status;    /* what we will say */
-	bool ending;
-	bool by_abort;	   /* a rank asked for the end */
-	bool unmet;	   /* end_if_unmet() has said so */
+	sigset_t mask;	   /* of the ranks */
+	int signals;	   /* signalfd */
 	bool torn;	   /* a rank ended inside PMIx */
-	bool ended_well;   /* keep_going: a rank did */
-	int first_bad;	   /* the first status of one that did not */
 	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
-	double deadline_s; /* of the grace, or of the job; 0: none */
-	double given_up_s; /* when those that are given up get this signal; 0: never */
-	int given_up_signal;
-	double begun_s;
+	uint64_t begun_ns;
 	char folder[64];
 } g;
 
-static double
-now_s(void)
+static uint64_t
+clock_of_mpirun(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
 }
 
-static void
-kill_all(int sig)
-{
-	for (uint32_t r = 0; r < g.nranks; r++)
-		if (g.rank[r].pid)
-			kill(g.rank[r].pid, sig);
-}
-
-/* The job is over with this status, unless it was already. */
 static void
 end_local_job(int status)
 {
-	if (g.ending)
-		return;
-	g.ending = true;
-	if (g.status == 0)
-		g.status = status;
-	kill_all(SIGTERM);
-	g.deadline_s = now_s() + GRACE_S;
+	launch_jobs_end(&g.jobs, status, clock_of_mpirun());
 }
 
 /* ---- a rank ------------------------------------------------------------------ */
@@ -95,13 +69,14 @@ static const char *
 name_rank(uint32_t r)
 {
 	static char text[PATH_MAX];
-	const struct rank *k = &g.rank[r];
+	const struct launch_proc *k = &g.jobs.proc[r];
+	const char *program = g.rank[r].app->argv[0];
 
 	if (k->job == 0)
-		snprintf(text, sizeof text, "rank %u (%s)", k->number, k->app->argv[0]);
+		snprintf(text, sizeof text, "rank %u (%s)", k->number, program);
 	else
 		snprintf(text, sizeof text, "rank %u of job %u, which was spawned (%s)", k->number,
-			 k->job, k->app->argv[0]);
+			 k->job, program);
 	return text;
 }
 
@@ -111,7 +86,7 @@ become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 	const struct mpirun_app *app = g.rank[r].app;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (g.rank[r].job == 0)
+	if (g.jobs.proc[r].job == 0)
 		mpirun_bind_me(r);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (r != 0) {
@@ -137,7 +112,7 @@ become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 		execv(app->argv[0], app->argv); /* of this folder, as Open MPI's does */
 		err = errno;
 	}
-	mpirun_say("rank %u: %s: %s", g.rank[r].number, app->argv[0], strerror(err));
+	mpirun_say("rank %u: %s: %s", g.jobs.proc[r].number, app->argv[0], strerror(err));
 	_exit(err == ENOENT ? 127 : 126);
 }
 
@@ -146,7 +121,7 @@ start_rank(uint32_t r)
 {
 	char **env = mpirun_pmix_env(r, environ);
 	int out[2] = {-1, -1};
-	uint32_t number = g.rank[r].number;
+	uint32_t number = g.jobs.proc[r].number;
 
 	if (!env || (g.o->label && !mpirun_label_open(number, out)) ||
 	    (g.lines && !mpirun_lines_open(number, &out[0])))
@@ -166,209 +141,130 @@ start_rank(uint32_t r)
 		return false;
 	}
 	g.rank[r].pid = pid;
-	g.alive++;
+	launch_jobs_started(&g.jobs, r);
 	return true;
 }
 
-/* ---- what happens -------------------------------------------------------------- */
+/* ---- what lib/launch asks for, and says ------------------------------------- */
+
+static enum launch_state
+state_of_rank(void *user, uint32_t r)
+{
+	(void)user;
+	return mpirun_pmix_state(r);
+}
+
+static bool
+met_job(void *user, uint32_t job)
+{
+	(void)user;
+	return mpirun_pmix_met(g.jobs.job[job].first);
+}
+
+static bool
+is_aborted(void *user, int *status)
+{
+	uint32_t who;
+	char text[256];
+
+	(void)user;
+	if (!mpirun_pmix_aborted(&who, status, text))
+		return false;
+	if (g.o->verbose)
+		mpirun_say("%s called MPI_Abort: %s",
+			   who < g.jobs.nprocs ? name_rank(who) : "somebody", text);
+	return true;
+}
+
+static void
+end_rank(void *user, uint32_t r, enum launch_signal how)
+{
+	(void)user;
+	if (g.rank[r].pid)
+		kill(g.rank[r].pid, how == LAUNCH_TERM ? SIGTERM : SIGKILL);
+}
+
+static void
+tell_rank_gone(void *user, uint32_t r)
+{
+	(void)user;
+	mpirun_pmix_tell_gone(r);
+}
 
 /* How rank r, which is over, ended: "was ended by signal 9, Killed". */
 static void
 end_text(uint32_t r, char *text, size_t cap)
 {
-	int status = g.rank[r].wait_status;
+	const struct launch_end *e = &g.jobs.proc[r].end;
 
-	if (WIFSIGNALED(status))
-		snprintf(text, cap, "was ended by signal %d, %s", WTERMSIG(status),
-			 strsignal(WTERMSIG(status)));
+	if (e->by_signal)
+		snprintf(text, cap, "was ended by signal %d, %s%s", e->code, strsignal(e->code),
+			 g.rank[r].core_dumped ? " (core dumped)" : "");
 	else
-		snprintf(text, cap, "ended with status %d%s", WEXITSTATUS(status),
-			 mpirun_pmix_state(r) == MPIRUN_INSIDE ? " without MPI_Finalize" : "");
-}
-
-static int
-end_code(uint32_t r)
-{
-	int status = g.rank[r].wait_status;
-
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* Rank r is over, and a better reason for the end of the job than rank than: one that was ended
- * from outside, or the earlier one. */
-static bool
-explains_better(uint32_t r, uint32_t than)
-{
-	bool from_outside = WIFSIGNALED(g.rank[r].wait_status);
-
-	if (than == UINT32_MAX || from_outside != WIFSIGNALED(g.rank[than].wait_status))
-		return than == UINT32_MAX || from_outside;
-	return g.rank[r].over_s < g.rank[than].over_s;
-}
-
-/* keep_going: a rank that is over before all have met in MPI_Init, or UINT32_MAX.  Those that are
- * in it would wait for ever; programs that never call it may end as they like. */
-static uint32_t
-find_missed(void)
-{
-	uint32_t first = UINT32_MAX;
-	bool any_inside = false;
-
-	if (!g.o->keep_going || g.unmet || (g.ending && !g.by_abort) || mpirun_pmix_met(0))
-		return UINT32_MAX;
-	for (uint32_t r = 0; r < g.o->nranks; r++) { /* not of those that ranks started */
-		any_inside |= mpirun_pmix_state(r) != MPIRUN_NEVER;
-		if (g.rank[r].pid == 0 && g.rank[r].over_s > 0 && explains_better(r, first))
-			first = r;
-	}
-	return any_inside ? first : UINT32_MAX;
+		snprintf(text, cap, "ended with status %d%s", e->code,
+			 mpirun_pmix_state(r) == LAUNCH_INSIDE ? " without MPI_Finalize" : "");
 }
 
 static void
-end_if_unmet(void)
+tell_job_unmet(void *user, uint32_t asker, uint32_t r)
 {
-	uint32_t r = find_missed();
-	char how[128];
-
-	if (r == UINT32_MAX)
-		return;
-	g.unmet = true;
-	end_text(r, how, sizeof how);
-	mpirun_say("%s %s, %.3f s after the start, before MPI_Init had returned everywhere: the "
-		   "others cannot go on without it; ending the job",
-		   name_rank(r), how, g.rank[r].over_s);
-	end_local_job(end_code(r) ? end_code(r) : 1);
-}
-
-/* keep_going: the last one is over. */
-static void
-settle_status(void)
-{
-	if (g.alive == 0)
-		g.status = g.ended_well ? 0 : g.first_bad;
-}
-
-/* ---- a job that was spawned, and does not come ---- */
-
-/* Rank r is over, and was of a spawned job that has not met who asked for it. */
-static bool
-leaves_unmet(uint32_t r)
-{
-	return g.rank[r].job != 0 && (g.rank[r].given_up || !mpirun_pmix_met(r));
-}
-
-/* The first one takes the others of its job with it; the last one's end is told to who asked.  They
- * get time to shake hands: PMIx's server (4.2) may stop for ever over one that ends meanwhile. */
-static void
-give_job_up(uint32_t r)
-{
-	bool begins = !g.rank[r].given_up;
-	uint32_t left = 0, first = r;
 	char how[128], text[256];
 
-	for (uint32_t k = 0; k < g.nranks; k++) {
-		if (g.rank[k].job != g.rank[r].job)
-			continue;
-		left += g.rank[k].pid != 0;
-		g.rank[k].given_up = true;
-		if (g.rank[k].pid == 0 && g.rank[k].over_s < g.rank[first].over_s)
-			first = k;
-	}
-	end_text(first, how, sizeof how);
-	if (begins) {
-		mpirun_say("%s %s before its job had met who started it; the job is given up",
-			   name_rank(r), how);
-		g.given_up_s = now_s() + GRACE_S;
-		g.given_up_signal = SIGTERM;
-	}
-	if (left == 0) {
-		snprintf(text, sizeof text, "%s %s", name_rank(first), how);
-		mpirun_pmix_tell_unmet(first, text);
-	}
-	if (g.o->keep_going)
-		settle_status();
-}
-
-static void
-kill_given_up(void)
-{
-	for (uint32_t k = 0; k < g.nranks; k++)
-		if (g.rank[k].given_up && g.rank[k].pid)
-			kill(g.rank[k].pid, g.given_up_signal);
-	g.given_up_s = g.given_up_signal == SIGTERM ? now_s() + GRACE_S : 0;
-	g.given_up_signal = SIGKILL;
-}
-
-/* The others go on without it, however it ended. */
-static void
-outlive(uint32_t r, enum mpirun_state state)
-{
-	char how[128];
-	int code = end_code(r);
-
-	if (find_missed() != UINT32_MAX)
-		return; /* end_if_unmet() will say it, when all that is known is known */
+	(void)user;
 	end_text(r, how, sizeof how);
-	if (code || state == MPIRUN_INSIDE)
-		mpirun_say("%s %s; the others go on", name_rank(r), how);
-	if (code == 0 && state != MPIRUN_INSIDE)
-		g.ended_well = true;
-	else if (g.first_bad == 0)
-		g.first_bad = code ? code : 1;
-	settle_status();
-	if (g.alive)
-		mpirun_pmix_tell_gone(r);
+	snprintf(text, sizeof text, "%s %s", name_rank(r), how);
+	mpirun_pmix_tell_unmet(asker, r, text);
 }
+
+static void
+say_of_rank(void *user, enum launch_word what, uint32_t r)
+{
+	static const char *const then[] = {
+		[LAUNCH_SAYS_FAILED] = "",
+		[LAUNCH_SAYS_STATUS] = "",
+		[LAUNCH_SAYS_OUTLIVED] = "; the others go on",
+		[LAUNCH_SAYS_GIVEN_UP] =
+			" before its job had met who started it; the job is given up",
+		[LAUNCH_SAYS_ORPHANED] = "; the job that it was starting is given up",
+		[LAUNCH_SAYS_MET_AFTER] = " when its job had met who started it; the job goes on",
+	};
+	char how[128];
+
+	(void)user;
+	if (what == LAUNCH_SAYS_LATE) {
+		mpirun_say("the job did not end within %g s", g.o->timeout_s);
+		return;
+	}
+	end_text(r, how, sizeof how);
+	if (what == LAUNCH_SAYS_MISSED)
+		mpirun_say("%s %s, %.3f s after the start, before MPI_Init had returned "
+			   "everywhere: the others cannot go on without it; ending the job",
+			   name_rank(r), how, (double)(g.jobs.proc[r].over_ns - g.begun_ns) * 1e-9);
+	else
+		mpirun_say("%s %s%s", name_rank(r), how, then[what]);
+}
+
+static const struct launch_ops launch_ops_here = {.state = state_of_rank,
+						  .met = met_job,
+						  .aborted = is_aborted,
+						  .end = end_rank,
+						  .tell_gone = tell_rank_gone,
+						  .tell_unmet = tell_job_unmet,
+						  .say = say_of_rank};
+
+/* ---- what happens -------------------------------------------------------------- */
 
 static void
 rank_over(uint32_t r, int wait_status)
 {
-	enum mpirun_state state = mpirun_pmix_state(r);
-	uint32_t who;
-	int code, status;
-	char text[256];
+	struct launch_end e = {WIFSIGNALED(wait_status), WIFSIGNALED(wait_status)
+								 ? WTERMSIG(wait_status)
+								 : WEXITSTATUS(wait_status)};
 
 	g.rank[r].pid = 0;
-	g.rank[r].wait_status = wait_status;
-	g.rank[r].over_s = now_s() - g.begun_s;
-	g.alive--;
-	g.torn |= WIFSIGNALED(wait_status) || state == MPIRUN_INSIDE;
-	if (g.ending)
-		return;
-	/* Whoever called MPI_Abort has said why. */
-	if (mpirun_pmix_aborted(&who, &status, text)) {
-		g.by_abort = true;
-		end_local_job(status & 0xff ? status & 0xff : 1);
-		return;
-	}
-	if (leaves_unmet(r)) {
-		give_job_up(r);
-		return;
-	}
-	if (g.o->keep_going) {
-		outlive(r, state);
-		return;
-	}
-	if (WIFSIGNALED(wait_status)) {
-		code = 128 + WTERMSIG(wait_status);
-		mpirun_say("%s was ended by signal %d, %s%s", name_rank(r), WTERMSIG(wait_status),
-			   strsignal(WTERMSIG(wait_status)),
-			   WCOREDUMP(wait_status) ? " (core dumped)" : "");
-		end_local_job(code);
-		return;
-	}
-	code = WEXITSTATUS(wait_status);
-	if (code) {
-		mpirun_say("%s ended with status %d", name_rank(r), code);
-		/* After MPI_Finalize nobody waits for it, and the others have output to write. */
-		if (state != MPIRUN_OUT)
-			end_local_job(code);
-		else if (g.status == 0)
-			g.status = code;
-	} else if (state == MPIRUN_INSIDE) {
-		mpirun_say("%s ended without MPI_Finalize", name_rank(r));
-		end_local_job(1);
-	}
+	g.rank[r].core_dumped = e.by_signal && WCOREDUMP(wait_status);
+	g.torn |= e.by_signal || mpirun_pmix_state(r) == LAUNCH_INSIDE;
+	launch_jobs_over(&g.jobs, r, e, clock_of_mpirun());
 }
 
 static void
@@ -378,9 +274,16 @@ reap_local(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
-		for (uint32_t r = 0; r < g.nranks; r++)
+		for (uint32_t r = 0; r < g.jobs.nprocs; r++)
 			if (g.rank[r].pid == pid)
 				rank_over(r, wait_status);
+}
+
+static void
+kill_all(void)
+{
+	for (uint32_t r = 0; r < g.jobs.nprocs; r++)
+		end_rank(NULL, r, LAUNCH_KILL);
 }
 
 static void
@@ -391,8 +294,8 @@ on_signals(void)
 	while (read(g.signals, &s, sizeof s) == (ssize_t)sizeof s) {
 		if (s.ssi_signo == SIGCHLD) {
 			reap_local();
-		} else if (g.ending) { /* asked twice */
-			kill_all(SIGKILL);
+		} else if (g.jobs.ending) { /* asked twice */
+			kill_all();
 		} else {
 			mpirun_say("%s", strsignal((int)s.ssi_signo));
 			end_local_job(128 + (int)s.ssi_signo);
@@ -400,48 +303,18 @@ on_signals(void)
 	}
 }
 
-static void
-on_deadline(void)
-{
-	if (g.ending) {
-		kill_all(SIGKILL);
-		g.deadline_s = 0;
-		return;
-	}
-	mpirun_say("the job did not end within %g s", g.o->timeout_s);
-	end_local_job(MPIRUN_EXIT_TIMEOUT);
-}
-
-static void
-on_abort(void)
-{
-	uint32_t who;
-	int status;
-	char text[256];
-
-	if (!mpirun_pmix_aborted(&who, &status, text) || g.ending)
-		return;
-	if (g.o->verbose)
-		mpirun_say("%s called MPI_Abort: %s", who < g.nranks ? name_rank(who) : "somebody",
-			   text);
-	g.by_abort = true;
-	end_local_job(status & 0xff ? status & 0xff : 1);
-}
-
 /* ---- jobs that ranks start ---------------------------------------------------- */
 
-/* n more ranks of these programs, which are not started yet; the first one's number. */
+/* One more job, of n ranks of these programs; its number. */
 static uint32_t
-add_ranks(const struct mpirun_app *app, uint32_t napps)
+add_ranks(const struct mpirun_app *app, uint32_t napps, uint32_t n, uint32_t asker)
 {
-	uint32_t first = g.nranks;
+	uint32_t r = g.jobs.nprocs;
 
 	for (uint32_t a = 0; a < napps; a++)
-		for (uint32_t k = 0; k < app[a].n; k++, g.nranks++)
-			g.rank[g.nranks] = (struct rank){
-				.app = &app[a], .number = g.nranks - first, .job = g.njobs};
-	g.njobs++;
-	return first;
+		for (uint32_t k = 0; k < app[a].n; k++)
+			g.rank[r++] = (struct rank){.app = &app[a]};
+	return launch_jobs_add(&g.jobs, asker, n);
 }
 
 /* Would exec find it?  Here nobody says so but the rank that asked. */
@@ -470,18 +343,17 @@ start_spawn(const struct mpirun_spawn *s, char nspace[256])
 	for (uint32_t a = 0; a < napps; a++)
 		if (!program_there(&app[a]))
 			return MPIRUN_NO_PROGRAM;
-	if (n > MPIRUN_RANKS_MAX - g.nranks || (g.o->usize && g.alive + n > g.o->usize))
-		return MPIRUN_NO_ROOM;
-	first = add_ranks(app, napps);
-	if (!mpirun_pmix_add(app, napps, n, mpirun_spawn_asker(s), nspace))
-		return MPIRUN_NO;
-	for (uint32_t r = first; r < first + n; r++) {
-		if (start_rank(r))
-			continue;
-		end_local_job(1); /* some of them run already */
-		return MPIRUN_NO;
-	}
-	return MPIRUN_SPAWNED;
+	enum launch_answer may = launch_jobs_may(&g.jobs, mpirun_spawn_asker(s), n);
+	if (may != LAUNCH_YES)
+		return may == LAUNCH_NO_ROOM ? MPIRUN_NO_ROOM : MPIRUN_NO;
+	uint32_t job = add_ranks(app, napps, n, mpirun_spawn_asker(s));
+	first = g.jobs.job[job].first;
+	bool ok = mpirun_pmix_add(app, napps, n, mpirun_spawn_asker(s), nspace);
+	for (uint32_t r = first; ok && r < first + n; r++)
+		ok = start_rank(r);
+	if (!ok)
+		launch_jobs_unstarted(&g.jobs, job, clock_of_mpirun());
+	return ok ? MPIRUN_SPAWNED : MPIRUN_NO;
 }
 
 static void
@@ -491,7 +363,7 @@ start_spawns(void)
 	char nspace[256] = "";
 
 	while ((s = mpirun_spawn_next()) != NULL)
-		mpirun_spawn_answer(s, g.ending ? MPIRUN_NO : start_spawn(s, nspace), nspace);
+		mpirun_spawn_answer(s, start_spawn(s, nspace), nspace);
 }
 
 /* What ranks printed, on its way out; nobody takes it: the job ends as a program would. */
@@ -502,13 +374,15 @@ pass_output(const struct pollfd *fds, nfds_t n)
 		end_local_job(128 + SIGPIPE);
 }
 
-/* 0: none. */
-static double
-next_deadline(void)
+/* Milliseconds until then, for poll(). */
+static int
+left_ms(uint64_t due)
 {
-	if (g.given_up_s > 0 && (g.deadline_s == 0 || g.given_up_s < g.deadline_s))
-		return g.given_up_s;
-	return g.deadline_s;
+	uint64_t now = clock_of_mpirun();
+
+	if (due == BASE_NEVER_NS)
+		return -1;
+	return due > now ? (int)base_min_ns((due - now) / BASE_MS_NS + 1, INT_MAX) : 0;
 }
 
 /* Until every rank is over and what they printed is out; what a rank left running may keep
@@ -517,40 +391,34 @@ static void
 attend(void)
 {
 	bool piped = g.o->label || g.lines;
+	uint64_t over_ns = BASE_NEVER_NS;
 
-	while (g.alive || (piped && mpirun_label_busy())) {
+	while (g.jobs.alive || (piped && mpirun_label_busy())) {
 		struct pollfd fds[2 + MPIRUN_LABEL_FDS];
 		nfds_t n = 2;
-		int wait_ms = -1;
 
 		fds[0] = (struct pollfd){g.signals, POLLIN, 0};
 		fds[1] = (struct pollfd){mpirun_pmix_fd(), POLLIN, 0};
 		if (piped)
 			n += mpirun_label_fds(fds + 2);
-		if (!g.alive && !g.ending)
-			end_local_job(g.status);
-		double until_s = next_deadline();
-		if (until_s > 0) {
-			double left = until_s - now_s();
-			wait_ms = left > 0 ? (int)(left * 1e3) + 1 : 0;
+		if (!g.jobs.alive && over_ns == BASE_NEVER_NS) {
+			end_local_job(g.jobs.status);
+			over_ns = clock_of_mpirun() + LAUNCH_GRACE_NS;
 		}
-		int ready = poll(fds, n, wait_ms);
+		int ready = poll(fds, n, left_ms(base_min_ns(launch_jobs_due(&g.jobs), over_ns)));
 		if (ready < 0 && errno != EINTR)
 			return;
 		if (ready > 0) {
 			on_signals();
-			on_abort();
-			end_if_unmet();
+			mpirun_pmix_heard();
+		}
+		if (clock_of_mpirun() >= over_ns)
+			return;
+		launch_jobs_turn(&g.jobs, clock_of_mpirun());
+		if (ready > 0) {
 			start_spawns();
 			if (piped)
 				pass_output(fds + 2, n - 2);
-		}
-		if (g.given_up_s > 0 && now_s() >= g.given_up_s)
-			kill_given_up();
-		if (g.deadline_s > 0 && now_s() >= g.deadline_s) {
-			if (!g.alive)
-				return;
-			on_deadline();
 		}
 	}
 }
@@ -633,6 +501,23 @@ programs_missing(const struct mpirun_options *o)
 	return 0;
 }
 
+static void
+make_launch(const struct mpirun_options *o)
+{
+	g.rank = calloc(MPIRUN_RANKS_MAX, sizeof *g.rank);
+	g.jobs = (struct launch_jobs){.proc = calloc(MPIRUN_RANKS_MAX, sizeof *g.jobs.proc),
+				      .job = calloc(MPIRUN_RANKS_MAX, sizeof *g.jobs.job),
+				      .procs_max = MPIRUN_RANKS_MAX,
+				      .usize = o->usize,
+				      .keep_going = o->keep_going,
+				      .late_ns = BASE_NEVER_NS,
+				      .late_status = MPIRUN_EXIT_TIMEOUT,
+				      .ops = &launch_ops_here};
+	if (!g.rank || !g.jobs.proc || !g.jobs.job)
+		mpirun_fail("out of memory");
+	launch_jobs_init(&g.jobs);
+}
+
 int
 mpirun_local(const struct mpirun_options *o)
 {
@@ -648,33 +533,34 @@ mpirun_local(const struct mpirun_options *o)
 		return 1;
 	g.o = o;
 	g.lines = wants_lines(o);
-	g.rank = calloc(MPIRUN_RANKS_MAX, sizeof *g.rank);
-	if (!g.rank)
-		mpirun_fail("out of memory");
-	(void)add_ranks(o->app, o->napps);
+	make_launch(o);
+	(void)add_ranks(o->app, o->napps, o->nranks, LAUNCH_NOBODY);
 	if (!launch_make_folder("mpirun", g.folder, sizeof g.folder))
 		mpirun_fail("%s: %s", g.folder, strerror(errno));
 	watch_signals(&g.mask); /* before PMIx's threads, which inherit the mask */
-	g.begun_s = now_s();
+	g.begun_ns = clock_of_mpirun();
 	if (o->timeout_s > 0)
-		g.deadline_s = g.begun_s + o->timeout_s;
+		g.jobs.late_ns = g.begun_ns + (uint64_t)(o->timeout_s * (double)BASE_S_NS);
 	bool ok = mpirun_pmix_start(o, g.folder);
-	for (uint32_t r = 0; ok && r < o->nranks && !g.ending; r++)
+	for (uint32_t r = 0; ok && r < o->nranks && !g.jobs.ending; r++)
 		if (!start_rank(r))
-			end_local_job(1);
+			launch_jobs_unstarted(&g.jobs, 0, clock_of_mpirun());
 	if (ok) {
 		attend();
 		/* PMIx's server (4.2) may stop for ever over a rank that was ended while it
 		 * shook hands: a mutex stays taken.  Then it ends with us. */
-		if (g.status == 0 && !g.torn)
+		if (g.jobs.status == 0 && !g.torn)
 			mpirun_pmix_stop();
 	}
 	names_drop(getpid());
 	launch_remove_folder(g.folder);
-	free(g.rank);
-	if (ok && (g.status != 0 || g.torn)) { /* the server's threads are still there */
+	int status = g.jobs.status;
+	if (ok && (status != 0 || g.torn)) { /* the server's threads are still there */
 		fflush(NULL);
-		_exit(g.status);
+		_exit(status);
 	}
+	free(g.rank);
+	free(g.jobs.proc);
+	free(g.jobs.job);
 	return ok ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mpirun and mpiexec: one program.
-$(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c tools/launch/pmix_job.c,names base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
+$(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c tools/launch/pmix_job.c,names launch base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
 
 $(call unit,test_mpirun_domain,test/unit/test_mpirun_domain.c tools/mpirun/domain.c,base)
 

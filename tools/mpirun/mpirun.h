@@ -3,6 +3,8 @@
 #ifndef MPIRUN_H
 #define MPIRUN_H
 
+#include "launch/jobs.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -79,8 +81,6 @@ void mpirun_bind_me(uint32_t rank);
 
 /* ---- PMIx for local ranks (pmix.c) ---------------------------------------- */
 
-enum mpirun_state { MPIRUN_NEVER, MPIRUN_INSIDE, MPIRUN_OUT }; /* between PMIx_Init and _Finalize */
-
 /* Ranks are numbered over all jobs: those of the first one from 0, and so on.
  *
  * Serve a job of o->nranks; folder is for its sockets.  False: said why. */
@@ -91,7 +91,7 @@ bool mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, u
 		     char *nspace);
 /* Environment of a rank: the program's own with what PMIx adds; NULL: said why. */
 char **mpirun_pmix_env(uint32_t rank, char **own);
-enum mpirun_state mpirun_pmix_state(uint32_t rank);
+enum launch_state mpirun_pmix_state(uint32_t rank);
 /* Have all ranks of its job told each other where they are, and met who asked for the job?  Before,
  * none of them can do without another. */
 bool mpirun_pmix_met(uint32_t rank);
@@ -99,10 +99,11 @@ bool mpirun_pmix_met(uint32_t rank);
 bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
 /* Tell the others that this rank is no more. */
 void mpirun_pmix_tell_gone(uint32_t rank);
-/* Tell the one that asked for its job that nobody comes, since this rank ended; text: how. */
-void mpirun_pmix_tell_unmet(uint32_t rank, const char *text);
-/* Readable when a rank asks for the end, or has come. */
+/* Tell the asker that nobody comes of the job of this rank, since it ended; text: how. */
+void mpirun_pmix_tell_unmet(uint32_t asker, uint32_t rank, const char *text);
+/* Readable when a rank asks for something, has come, or has met; until it was heard. */
 int mpirun_pmix_fd(void);
+void mpirun_pmix_heard(void);
 void mpirun_pmix_wake(void);
 void mpirun_pmix_stop(void);
 

@@ -39,7 +39,7 @@ static struct {
 	uint32_t njobs, nranks;
 	uint32_t universe; /* 0: nobody has bounded it */
 	char host[256];
-	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum mpirun_state by rank */
+	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum launch_state by rank */
 	int wake[2];
 	pthread_mutex_t lock;
 	bool aborted;
@@ -90,7 +90,7 @@ proc_of_rank(uint32_t rank, pmix_proc_t *proc)
 /* ---- what PMIx asks -------------------------------------------------------- */
 
 static void
-note_state(const pmix_proc_t *proc, enum mpirun_state state)
+note_state(const pmix_proc_t *proc, enum launch_state state)
 {
 	uint32_t rank = mpirun_rank_of(proc);
 
@@ -103,7 +103,7 @@ on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[], size_t n
 	     pmix_op_cbfunc_t done, void *arg)
 {
 	(void)object, (void)info, (void)ninfo;
-	note_state(proc, MPIRUN_INSIDE);
+	note_state(proc, LAUNCH_INSIDE);
 	mpirun_pmix_wake();
 	if (done)
 		done(PMIX_SUCCESS, arg);
@@ -114,7 +114,7 @@ static pmix_status_t
 on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done, void *arg)
 {
 	(void)object;
-	note_state(proc, MPIRUN_OUT);
+	note_state(proc, LAUNCH_OUT);
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -125,12 +125,12 @@ on_pmix_abort(const pmix_proc_t *proc, void *object, int status, const char text
 	      pmix_proc_t procs[], size_t nprocs, pmix_op_cbfunc_t done, void *arg)
 {
 	const struct job *j = job_of_proc(proc);
-	/* Who asked for its job is to hear that it does not come, and goes on if it likes. */
-	bool unmet = j && j->asker < MPIRUN_RANKS_MAX && !atomic_load(&j->met);
+	bool all =
+		launch_abort_ends_all(j && j->asker < MPIRUN_RANKS_MAX, j && atomic_load(&j->met));
 
 	(void)object, (void)procs, (void)nprocs;
 	pthread_mutex_lock(&g.lock);
-	if (!g.aborted && !unmet) {
+	if (!g.aborted && all) {
 		g.aborted = true;
 		g.abort_rank = mpirun_rank_of(proc);
 		g.abort_status = status;
@@ -179,8 +179,10 @@ on_notice(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range
 	struct job *j = code == LMPI_LAUNCH_MET ? job_of_proc(source) : NULL;
 
 	(void)range, (void)info, (void)ninfo, (void)done, (void)arg;
-	if (j)
+	if (j) {
 		atomic_store(&j->met, true);
+		mpirun_pmix_wake();
+	}
 	/* done() would wait for a lock that our caller holds (PMIx 4.2). */
 	return PMIX_OPERATION_SUCCEEDED;
 }
@@ -318,14 +320,11 @@ mpirun_pmix_tell_gone(uint32_t rank)
 }
 
 void
-mpirun_pmix_tell_unmet(uint32_t rank, const char *text)
+mpirun_pmix_tell_unmet(uint32_t asker, uint32_t rank, const char *text)
 {
-	uint32_t asker = job_of_rank(rank)->asker;
 	pmix_info_t *info = NULL;
 	pmix_proc_t to;
 
-	if (asker >= MPIRUN_RANKS_MAX)
-		return;
 	PMIX_INFO_CREATE(info, TOLD_INFOS);
 	if (!info) {
 		mpirun_say("out of memory");
@@ -348,10 +347,10 @@ mpirun_pmix_env(uint32_t rank, char **own)
 	return env;
 }
 
-enum mpirun_state
+enum launch_state
 mpirun_pmix_state(uint32_t rank)
 {
-	return (enum mpirun_state)atomic_load(&g.state[rank]);
+	return (enum launch_state)atomic_load(&g.state[rank]);
 }
 
 bool
@@ -363,10 +362,6 @@ mpirun_pmix_met(uint32_t rank)
 bool
 mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256])
 {
-	char bytes[64];
-
-	while (read(g.wake[0], bytes, sizeof bytes) > 0)
-		;
 	pthread_mutex_lock(&g.lock);
 	bool yes = g.aborted;
 	*rank = g.abort_rank;
@@ -382,6 +377,15 @@ mpirun_pmix_wake(void)
 	if (write(g.wake[1], "", 1) < 0) {
 		/* full: the main thread will look */
 	}
+}
+
+void
+mpirun_pmix_heard(void)
+{
+	char bytes[64];
+
+	while (read(g.wake[0], bytes, sizeof bytes) > 0)
+		;
 }
 
 int
