@@ -27,17 +27,17 @@ $(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/ab
 $(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
 
 # As archives, for unit tests that take one half only.
-LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib/mpi/include $(ft_INC) $(light_INC) $(relayproto_INC) $(meet_INC) $(spxrun_INC)
+LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib/mpi/include $(ft_INC) $(light_INC) $(relayproto_INC) $(meet_INC) $(launch_INC) $(spxrun_INC)
 lmpi_surface_INC := $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) -Ilibmpi/engine $(LMPI_SURFACE_BELOW)
 # The lock is below both halves, and all that the surface needs of the other one as code; lib/mpi has
 # the executor of schedules and windows' target side, which the surface drives.
-lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(B)/libmpi/engine/waiters.o $(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(spxrun_LINK)
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(B)/libmpi/engine/waiters.o $(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(launch_LINK) $(spxrun_LINK)
 lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS) $(spxrun_PKGLIBS) -lpthread
 LMPI_PKGS := pmix libbsd
 LMPI_ENGINE_BELOW := -I$(LMPI_GEN)/include $(lmpiknobs_INC) $(mpicore_INC) $(ft_INC) \
-	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayset_INC) $(pathpool_INC) $(doorclient_INC) $(meet_INC) $(names_INC) $(spclient_INC) $(call pkg_cflags,$(LMPI_PKGS))
+	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayset_INC) $(pathpool_INC) $(doorclient_INC) $(meet_INC) $(launch_INC) $(names_INC) $(spclient_INC) $(call pkg_cflags,$(LMPI_PKGS))
 lmpi_engine_INC := $(LMPI_ENGINE_ROOMS:%=-Ilibmpi/%) $(LMPI_ENGINE_BELOW)
-lmpi_engine_LINK := $(B)/liblmpi_engine.a $(mpicore_LINK) $(ft_LINK) $(lmpiknobs_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK) $(relayset_LINK) $(pathpool_LINK) $(doorclient_LINK) $(meet_LINK) $(names_LINK) $(spclient_LINK)
+lmpi_engine_LINK := $(B)/liblmpi_engine.a $(mpicore_LINK) $(ft_LINK) $(lmpiknobs_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK) $(relayset_LINK) $(pathpool_LINK) $(doorclient_LINK) $(meet_LINK) $(launch_LINK) $(names_LINK) $(spclient_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
 
@@ -65,14 +65,14 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
 # Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
 LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
-LMPI_SO_LIBS := spxrun spx datagram mpicore ft meet doorclient door names spclient lmpiknobs relayset pathpool relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
+LMPI_SO_LIBS := spxrun spx datagram mpicore ft meet launch doorclient door names spclient lmpiknobs relayset pathpool relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(LTO) -c -o $@ $<
 LMPI_SO_PARTS := $(if $(LTO),$(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE) \
 	$(foreach d,$(LMPI_SO_LIBS),$($(d)_WHOLE)),$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) \
-	$(spxrun_LINK) $(mpicore_LINK) $(ft_LINK) $(meet_LINK) $(doorclient_LINK) $(names_LINK) $(spclient_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayset_LINK) $(pathpool_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
+	$(spxrun_LINK) $(mpicore_LINK) $(ft_LINK) $(meet_LINK) $(launch_LINK) $(doorclient_LINK) $(names_LINK) $(spclient_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayset_LINK) $(pathpool_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
 $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)

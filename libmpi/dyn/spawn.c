@@ -13,6 +13,8 @@
 #include "info.h"
 #include "others.h"
 
+#include "launch/order.h"
+
 #define PATH_BYTES 4096
 /* Who is started has come to MPI_Init by then, or does not come. */
 #define START_S 300.0
@@ -23,6 +25,7 @@ static struct lmpi_comm *parent;
 
 struct order {
 	int n; /* commands */
+	struct launch_count *count;
 	struct lmpi_program *program;
 	const char **soft;
 	char **found; /* paths that were looked up, or NULL */
@@ -38,6 +41,7 @@ free_order(struct order *o)
 	free(o->found);
 	free(o->soft);
 	free(o->program);
+	free(o->count);
 }
 
 /* In folders with colons between them; malloc'd, or NULL. */
@@ -118,10 +122,11 @@ make_order(struct order *o, int n, char *const *command, char **const *argv, con
 		return lmpi_error(MPI_ERR_COUNT, "count is %d", n);
 	*o = (struct order){.n = n,
 			    .seconds = START_S,
+			    .count = calloc((size_t)n, sizeof(*o->count)),
 			    .program = calloc((size_t)n, sizeof(*o->program)),
 			    .soft = calloc((size_t)n, sizeof(*o->soft)),
 			    .found = calloc((size_t)n, sizeof(*o->found))};
-	if (o->program == NULL || o->soft == NULL || o->found == NULL)
+	if (o->count == NULL || o->program == NULL || o->soft == NULL || o->found == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for %d commands", n);
 	for (int i = 0; rc == MPI_SUCCESS && i < n; i++) {
 		if (command[i] == NULL || command[i][0] == '\0')
@@ -129,6 +134,7 @@ make_order(struct order *o, int n, char *const *command, char **const *argv, con
 		if (maxprocs[i] < 0)
 			return lmpi_error(MPI_ERR_ARG, "maxprocs of command %d is %d", i,
 					  maxprocs[i]);
+		o->count[i] = (struct launch_count){(uint64_t)maxprocs[i], (uint64_t)maxprocs[i]};
 		o->program[i] = (struct lmpi_program){.command = command[i],
 						      .argv = argv != NULL ? argv[i] : NULL,
 						      .n = (uint32_t)maxprocs[i]};
@@ -137,73 +143,34 @@ make_order(struct order *o, int n, char *const *command, char **const *argv, con
 	return rc;
 }
 
-/* ---- fewer will do (info key soft) ---- */
-
-/* The largest number below `below` of the list "a,b:c,d:e:f"; 0: there is none. */
-static uint32_t
-next_softer(const char *soft, uint32_t below)
-{
-	uint32_t best = 0;
-
-	while (soft != NULL && *soft != '\0') {
-		long t[3] = {0, 0, 1};
-		char *end;
-		int n = 0;
-
-		do {
-			t[n] = strtol(soft, &end, 10);
-			if (end == soft)
-				return best; /* not a list: what has been read counts */
-			soft = end + (*end == ':');
-		} while (++n < 3 && *end == ':');
-		if (n == 1)
-			t[1] = t[0];
-		for (long v = t[0]; t[2] != 0 && (t[2] > 0 ? v <= t[1] : v >= t[1]); v += t[2])
-			if (v > (long)best && v < (long)below)
-				best = (uint32_t)v;
-		soft += *soft == ',';
-	}
-	return best;
-}
-
-/* Start as many as there is room for. */
+/* Start as many as there is room for (info key soft). */
 static int
 start_order(struct order *o, const char *port, char why[LMPI_WHY])
 {
 	for (;;) {
-		bool full, softer = false;
+		bool full;
 		int rc = lmpi_spawn(o->program, (uint32_t)o->n, port, o->errhandler, &full, why);
 
-		if (rc == MPI_SUCCESS || !full)
+		if (rc == MPI_SUCCESS || !full ||
+		    !launch_order_fewer(o->count, o->soft, (uint32_t)o->n))
 			return rc;
-		for (int i = 0; i < o->n && !softer; i++) {
-			uint32_t n = next_softer(o->soft[i], o->program[i].n);
-			if (n > 0) {
-				o->program[i].n = n;
-				softer = true;
-			}
-		}
-		if (!softer)
-			return rc;
+		for (int i = 0; i < o->n; i++)
+			o->program[i].n = (uint32_t)o->count[i].n;
 	}
 }
 
 /* ---- the calls ---- */
 
-/* What the root tells the others. */
-struct started {
-	int64_t rc, wanted, n;
-};
-
 static int
-start_at_root(struct order *o, char port[MPI_MAX_PORT_NAME], struct started *s)
+start_at_root(struct order *o, char port[MPI_MAX_PORT_NAME])
 {
+	uint64_t wanted = 0;
 	char why[LMPI_WHY];
 	int rc;
 
 	for (int i = 0; i < o->n; i++)
-		s->wanted += o->program[i].n;
-	if (s->wanted == 0)
+		wanted += o->count[i].wanted;
+	if (wanted == 0)
 		return lmpi_error(MPI_ERR_SPAWN, "no process is to be started");
 	rc = lmpi_meet_ready(why);
 	if (rc)
@@ -215,20 +182,43 @@ start_at_root(struct order *o, char port[MPI_MAX_PORT_NAME], struct started *s)
 	rc = lmpi_port_open(port, MPI_MAX_PORT_NAME, why);
 	if (rc == MPI_SUCCESS)
 		rc = start_order(o, port, why);
-	if (rc)
-		return lmpi_error(rc, "%s", why);
-	for (int i = 0; i < o->n; i++)
-		s->n += o->program[i].n;
-	return MPI_SUCCESS;
+	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
 }
 
-static void
-fill_codes(int *codes, const struct started *s, int rc)
+/* What the root tells the others. */
+struct started {
+	int64_t rc, commands;
+	struct launch_count first;
+};
+
+/* How many were wanted and started of each command is known to the root, and then to all. */
+static int
+share_outcome(struct lmpi_comm *c, int root, struct order *o, struct started *s)
 {
-	if (codes == MPI_ERRCODES_IGNORE || codes == NULL)
-		return;
-	for (int64_t i = 0; i < s->wanted; i++)
-		codes[i] = rc ? rc : i < s->n ? MPI_SUCCESS : MPI_ERR_SPAWN;
+	if (c->rank == root && o->count != NULL) {
+		s->commands = o->n;
+		s->first = o->count[0];
+	}
+	int rc = lmpi_coll_bcast_bytes(c, s, sizeof(*s), root);
+	if (rc || s->commands == 0)
+		return rc;
+	if (c->rank != root) {
+		o->n = (int)s->commands;
+		o->count = calloc((size_t)o->n, sizeof(*o->count));
+		if (o->count == NULL)
+			lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for what was started");
+		o->count[0] = s->first;
+	}
+	return o->n > 1 ? lmpi_coll_bcast_bytes(c, o->count, (size_t)o->n * sizeof(*o->count), root)
+			: MPI_SUCCESS;
+}
+
+/* Of all that were wanted, as far as is known here: who is not the root learns it from there. */
+static void
+fill_codes(int *codes, const struct order *o, int rc)
+{
+	if (codes != MPI_ERRCODES_IGNORE && codes != NULL && o->count != NULL)
+		launch_order_codes(o->count, (uint32_t)o->n, rc, MPI_ERR_SPAWN, codes);
 }
 
 /* They were started, and the call fails nevertheless. */
@@ -251,34 +241,22 @@ say_unmet(int meets, double seconds, const char *port, const char *command)
 			  "the programs were started, but did not come to MPI_Init: %s", text);
 }
 
-/* command, argv, maxprocs and info count at root. */
+/* All call; the root has the order.  *made: NULL if it fails. */
 static int
-spawn(int n, char *const *command, char **const *argv, const int *maxprocs, const MPI_Info *info,
-      int root, MPI_Comm comm, MPI_Comm *intercomm, int *codes)
+spawn_order(struct lmpi_comm *c, int root, struct order *o, int64_t order_rc,
+	    struct lmpi_comm **made)
 {
 	char port[MPI_MAX_PORT_NAME] = "", why[LMPI_WHY];
-	struct lmpi_comm *c, *made = NULL;
-	struct started s = {0};
-	struct order o = {0};
+	struct started s = {.rc = order_rc};
 	double seconds = START_S;
-	int rc = lmpi_comm_get_intra(comm, &c), meets;
+	int rc, meets;
 
-	*intercomm = MPI_COMM_NULL;
-	if (rc)
-		return rc;
-	if (root < 0 || root >= c->size)
-		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
-	lmpi_last_words_review(false);
-	if (c->lost > 0)
-		return lmpi_error(LMPI_ERR_PROC_FAILED, "a process of the communicator has failed");
 	if (c->rank == root) {
-		s.rc = make_order(&o, n, command, argv, maxprocs, info);
 		if (s.rc == MPI_SUCCESS)
-			s.rc = start_at_root(&o, port, &s);
-		seconds = o.seconds;
-		free_order(&o);
+			s.rc = start_at_root(o, port);
+		seconds = o->seconds;
 	}
-	rc = lmpi_coll_bcast_bytes(c, &s, sizeof(s), root);
+	rc = share_outcome(c, root, o, &s);
 	if (rc == MPI_SUCCESS && s.rc) {
 		rc = (int)s.rc;
 		if (c->rank != root)
@@ -286,13 +264,39 @@ spawn(int n, char *const *command, char **const *argv, const int *maxprocs, cons
 					 root);
 	}
 	if (rc == MPI_SUCCESS) {
-		meets = lmpi_meet_others(c, root, LMPI_MEET_ACCEPT, port, seconds, &made);
+		meets = lmpi_meet_others(c, root, LMPI_MEET_ACCEPT, port, seconds, made);
 		if (meets)
-			rc = say_unmet(meets, seconds, port, c->rank == root ? command[0] : "");
+			rc = say_unmet(meets, seconds, port,
+				       c->rank == root ? o->program[0].command : "");
 	}
 	if (port[0] != '\0')
 		(void)lmpi_port_close(port, why);
-	fill_codes(codes, &s, rc);
+	return rc;
+}
+
+/* command, argv, maxprocs and info count at root. */
+static int
+spawn(int n, char *const *command, char **const *argv, const int *maxprocs, const MPI_Info *info,
+      int root, MPI_Comm comm, MPI_Comm *intercomm, int *codes)
+{
+	struct lmpi_comm *c, *made = NULL;
+	struct order o = {0};
+	int rc = lmpi_comm_get_intra(comm, &c), order_rc = MPI_SUCCESS;
+
+	*intercomm = MPI_COMM_NULL;
+	if (rc)
+		return rc;
+	if (root < 0 || root >= c->size)
+		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
+	lmpi_last_words_review(false);
+	if (c->rank == root)
+		order_rc = make_order(&o, n, command, argv, maxprocs, info);
+	if (c->lost > 0)
+		rc = lmpi_error(LMPI_ERR_PROC_FAILED, "a process of the communicator has failed");
+	else
+		rc = spawn_order(c, root, &o, order_rc, &made);
+	fill_codes(codes, &o, rc);
+	free_order(&o);
 	if (rc == MPI_SUCCESS)
 		*intercomm = made->handle;
 	return rc;

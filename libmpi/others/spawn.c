@@ -7,6 +7,7 @@
 #include "transports.h"
 
 #include "driver/names.h"
+#include "launch/order.h"
 #include "lmpi/launch.h"
 
 #include <pmix.h>
@@ -143,31 +144,57 @@ lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY
 /* A job that was asked for, until the port is closed where it is to come.  PMIx's thread writes
  * what it hears, with the lock. */
 struct expected {
-	struct expected *next;
-	char *port;
-	_Atomic int state; /* 0: the launcher has not answered yet */
+	struct launch_await await; /* first */
+	_Atomic int state;	   /* 0: the launcher has not answered yet */
 	pmix_status_t status;
-	pmix_nspace_t nspace;
-	bool unmet; /* it does not come */
-	char why[LMPI_WHY];
+	char port[];
 };
 
 static struct {
 	pthread_mutex_t lock;
-	struct expected *first;
+	struct launch_awaited jobs;
 	_Atomic int watching; /* 1: being registered, 2: registered */
-} awaited = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} expected_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define jobs_expected (&expected_here.jobs)
+
+static void
+lock_expected(void)
+{
+	pthread_mutex_lock(&expected_here.lock);
+}
+
+static void
+unlock_expected(void)
+{
+	pthread_mutex_unlock(&expected_here.lock);
+}
+
+/* It had met this one just before: its death is one like any other. */
+static void
+report_stray(void)
+{
+	struct launch_early e;
+
+	lock_expected();
+	while (launch_await_stray(jobs_expected, &e)) {
+		unlock_expected();
+		lmpi_control_report(e.why, LMPI_RANK_ELSEWHERE);
+		lock_expected();
+	}
+	unlock_expected();
+}
 
 static void
 note_spawned(pmix_status_t status, pmix_nspace_t nspace, void *arg)
 {
 	struct expected *o = arg;
 
-	pthread_mutex_lock(&awaited.lock);
+	lock_expected();
 	o->status = status;
-	if (status == PMIX_SUCCESS)
-		PMIX_LOAD_NSPACE(o->nspace, nspace);
-	pthread_mutex_unlock(&awaited.lock);
+	launch_await_answer(jobs_expected, &o->await, status == PMIX_SUCCESS ? nspace : NULL);
+	unlock_expected();
+	report_stray();
 	atomic_store(&o->state, 1);
 	lmpi_tp_wake();
 }
@@ -176,26 +203,6 @@ static bool
 is_out(void *arg)
 {
 	return atomic_load(&((struct expected *)arg)->state) != 0;
-}
-
-/* False: nobody waits for that job, or nobody any more. */
-static bool
-note_unmet(const char *nspace, const char *why)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&awaited.lock);
-	for (struct expected *o = awaited.first; o && !found; o = o->next) {
-		found = PMIX_CHECK_NSPACE(o->nspace, nspace);
-		if (!found || o->unmet)
-			continue;
-		o->unmet = true;
-		snprintf(o->why, sizeof o->why, "%s", why);
-	}
-	pthread_mutex_unlock(&awaited.lock);
-	if (found)
-		lmpi_tp_wake();
-	return found;
 }
 
 static void
@@ -210,8 +217,12 @@ on_unmet(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_i
 		if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_TEXT_MESSAGE) &&
 		    info[i].value.type == PMIX_STRING && info[i].value.data.string)
 			why = info[i].value.data.string;
-	/* It had met this one just before: its death is one like any other. */
-	if (source && !note_unmet(source->nspace, why))
+	lock_expected();
+	bool awaited = source && launch_await_unmet(jobs_expected, source->nspace, why);
+	unlock_expected();
+	if (awaited)
+		lmpi_tp_wake();
+	else if (source)
 		lmpi_control_report(why, LMPI_RANK_ELSEWHERE);
 	if (done)
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
@@ -221,7 +232,7 @@ static void
 note_watching(pmix_status_t status, size_t id, void *arg)
 {
 	(void)status, (void)id, (void)arg;
-	atomic_store(&awaited.watching, 2);
+	atomic_store(&expected_here.watching, 2);
 	lmpi_tp_wake();
 }
 
@@ -229,7 +240,7 @@ static bool
 is_watching(void *arg)
 {
 	(void)arg;
-	return atomic_load(&awaited.watching) == 2;
+	return atomic_load(&expected_here.watching) == 2;
 }
 
 /* Before anybody is started, so that nothing is missed. */
@@ -239,72 +250,55 @@ watch_for_unmet(void)
 	static pmix_status_t code = LMPI_LAUNCH_UNMET;
 	int no = 0;
 
-	if (atomic_compare_exchange_strong(&awaited.watching, &no, 1))
+	if (atomic_compare_exchange_strong(&expected_here.watching, &no, 1))
 		PMIx_Register_event_handler(&code, 1, NULL, 0, on_unmet, note_watching, NULL);
 	lmpi_wait_for(is_watching, NULL);
 }
 
 /* NULL: no memory. */
 static struct expected *
-expect_at(const char *port)
+expect_job(const char *port)
 {
-	struct expected *o = calloc(1, sizeof *o);
-	char *at = strdup(port);
+	size_t room = strlen(port) + 1;
+	struct expected *o = calloc(1, sizeof *o + room);
 
-	if (!o || !at) {
-		free(o);
-		free(at);
+	if (!o)
 		return NULL;
-	}
-	o->port = at;
-	pthread_mutex_lock(&awaited.lock);
-	o->next = awaited.first;
-	awaited.first = o;
-	pthread_mutex_unlock(&awaited.lock);
+	memcpy(o->port, port, room);
+	lock_expected();
+	launch_await(jobs_expected, &o->await, o->port);
+	unlock_expected();
 	return o;
 }
 
 bool
 lmpi_spawn_unmet(const char *port, char why[LMPI_WHY])
 {
-	bool unmet = false;
-
-	pthread_mutex_lock(&awaited.lock);
-	for (const struct expected *o = awaited.first; o && !unmet; o = o->next) {
-		unmet = o->unmet && strcmp(o->port, port) == 0;
-		if (unmet)
-			snprintf(why, LMPI_WHY, "%s", o->why);
-	}
-	pthread_mutex_unlock(&awaited.lock);
-	return unmet;
+	lock_expected();
+	const char *text = launch_await_why(jobs_expected, port);
+	if (text)
+		snprintf(why, LMPI_WHY, "%s", text);
+	unlock_expected();
+	return text != NULL;
 }
 
 void
 lmpi_spawn_give_up(const char *port)
 {
-	pthread_mutex_lock(&awaited.lock);
-	for (struct expected *o = awaited.first; o; o = o->next)
-		if (strcmp(o->port, port) == 0)
-			o->port[0] = '\0'; /* no port's: it is never forgotten */
-	pthread_mutex_unlock(&awaited.lock);
+	lock_expected();
+	launch_await_give_up(jobs_expected, port);
+	unlock_expected();
 }
 
 void
 lmpi_spawn_forget(const char *port)
 {
-	struct expected **at = &awaited.first, *o;
+	struct launch_await *a;
 
-	pthread_mutex_lock(&awaited.lock);
-	while ((o = *at) != NULL) {
-		if (strcmp(o->port, port) != 0) {
-			at = &o->next;
-			continue;
-		}
-		*at = o->next;
-		free(o->port);
-		free(o);
-	}
-	pthread_mutex_unlock(&awaited.lock);
+	lock_expected();
+	while ((a = launch_await_forget(jobs_expected, port)) != NULL)
+		free(a);
+	unlock_expected();
 }
 
 void
@@ -405,7 +399,7 @@ lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, con
 	}
 	lmpi_spawn_forget(port); /* more of them, that were not started */
 	watch_for_unmet();
-	o = expect_at(port);
+	o = expect_job(port);
 	PMIX_APP_CREATE(app, n);
 	for (uint32_t i = 0; ok && i < n; i++)
 		ok = describe_program(&app[i], &program[i], port, errhandler);

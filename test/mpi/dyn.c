@@ -445,6 +445,33 @@ end_early(const char *how)
 	setenv("LIBMPI_TRANSPORT", "no-such-transport", 1);
 }
 
+/* Room for one of each command: the codes of a command are beside each other. */
+static void
+full_of_two(int room)
+{
+	char *first[] = {child, nought, NULL}, *second[] = {child, unit, NULL};
+	char **argvs[] = {first, second}, *commands[2];
+	int codes[4] = {-1, -1, -1, -1}, numbers[] = {3, 1};
+	MPI_Comm inter;
+	MPI_Info infos[2] = {MPI_INFO_NULL, MPI_INFO_NULL};
+
+	if (room < 2)
+		return;
+	MPI_Info_create(&infos[0]);
+	MPI_Info_set(infos[0], "soft", "1");
+	commands[0] = commands[1] = (char *)(uintptr_t)self;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	/* Those of the call before may not have ended yet. */
+	while (MPI_Comm_spawn_multiple(2, commands, argvs, numbers, infos, 0, MPI_COMM_WORLD,
+				       &inter, codes) != MPI_SUCCESS)
+		CHECK(codes[0] == MPI_ERR_SPAWN && codes[3] == MPI_ERR_SPAWN);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Info_free(&infos[0]);
+	CHECK(codes[0] == MPI_SUCCESS && codes[1] == MPI_ERR_SPAWN);
+	CHECK(codes[2] == MPI_ERR_SPAWN && codes[3] == MPI_SUCCESS);
+	check_children(inter, 2, 1);
+}
+
 /* Under mpirun --usize 4, which says so by this variable. */
 static void
 full_universe(void)
@@ -467,6 +494,7 @@ full_universe(void)
 	MPI_Info_free(&info);
 	CHECK(codes[room - 1] == MPI_SUCCESS && codes[room] == MPI_ERR_SPAWN);
 	check_children(inter, room, room);
+	full_of_two(room);
 }
 
 int

@@ -89,6 +89,20 @@ after_second_death(MPI_Comm all)
 	MPI_Comm_free(&less);
 }
 
+/* Nothing is started, and the root, who alone knows how many were wanted, is told so of each. */
+static void
+spawn_with_the_dead(char *program)
+{
+	int codes[3] = {-1, -1, -1};
+	MPI_Comm none;
+
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0,
+						  MPI_COMM_WORLD, &none, codes));
+	CHECK(none == MPI_COMM_NULL && codes[2] == -1);
+	for (int i = 0; i < 2; i++)
+		CHECK(codes[i] == (check_rank == 0 ? MPIX_ERR_PROC_FAILED : -1));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -104,6 +118,7 @@ main(int argc, char **argv)
 		raise(SIGKILL);
 	while (MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS)
 		;
+	spawn_with_the_dead(argv[0]);
 	CHECK(MPIX_Comm_shrink(MPI_COMM_WORLD, &less) == MPI_SUCCESS);
 	all = work_together(with_new(less, argv[0], 1));
 	MPI_Comm_rank(all, &rank);
