@@ -3,8 +3,8 @@
  * told to those who go on.
  *
  *	job 0		what the launcher was called for
- *	others		a process, the asker, wants them started (MPI_Comm_spawn).  Such a job has
- *met its asker, or is given up
+ *	others		a process, the asker, wants them started (MPI_Comm_spawn).  Such a
+ *			job has met its asker, or is given up
  *
  * Who fails ends all, unless keep_going: then the others are told, and go on.  A job is given up
  * that has not met its asker when one of its processes ends, or when its asker dies: its processes
