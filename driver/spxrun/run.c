@@ -101,6 +101,36 @@ put_frame_memory(void *user, void *p)
 
 /* ---- the thread ---- */
 
+/* When something has to be done though nothing comes. */
+static uint64_t
+next_due_ns(struct spxrun *r, uint64_t now)
+{
+	int ms = datagram_timeout(r->sock);
+	uint64_t next = base_min_ns(spx_expiry_ns(r->x), now + BASE_S_NS);
+
+	return ms >= 0 ? base_min_ns(next, now + (unsigned)ms * BASE_MS_NS) : next;
+}
+
+/* What has come, what is due, what leaves: by the thread, or by the program that has the lock
+ * anyway, as waking the thread for it costs more. */
+static void
+take_turn(struct spxrun *r)
+{
+	(void)spxrun_net_turn(r);
+	spx_tick(r->x, spxrun_now_ns());
+	(void)datagram_progress(r->sock);
+}
+
+static void
+take_program_turn(struct spxrun *r)
+{
+	take_turn(r);
+	/* The thread sleeps for longer than there is time, or has not asked for room to send. */
+	if (next_due_ns(r, spxrun_now_ns()) < r->sleeps_until_ns ||
+	    (r->sleeps_until_ns && datagram_events(r->sock) != r->sleeps_on))
+		spxrun_ring(r);
+}
+
 /* true: the manager has said something. */
 static bool
 wait_for_work(struct spxrun *r)
@@ -108,20 +138,19 @@ wait_for_work(struct spxrun *r)
 	struct pollfd p[3] = {{.fd = r->bell, .events = POLLIN},
 			      {.fd = datagram_fd(r->sock), .events = datagram_events(r->sock)},
 			      {.fd = r->over ? -1 : r->feed, .events = POLLIN}};
-	uint64_t now = spxrun_now_ns(), next = spx_expiry_ns(r->x), left = BASE_S_NS;
-	int ms = datagram_timeout(r->sock);
+	uint64_t now = spxrun_now_ns(), next = next_due_ns(r, now),
+		 left = next > now ? next - now : 0;
+	struct timespec t = {(time_t)(left / BASE_S_NS), (long)(left % BASE_S_NS)};
 	uint64_t rings;
 
-	if (next != BASE_NEVER_NS)
-		left = next > now ? base_min_ns(left, next - now) : 0;
-	if (ms >= 0)
-		left = base_min_ns(left, (unsigned)ms * BASE_MS_NS);
-	struct timespec t = {(time_t)(left / BASE_S_NS), (long)(left % BASE_S_NS)};
+	r->sleeps_until_ns = next;
+	r->sleeps_on = p[1].events;
 	pthread_mutex_unlock(&r->lock);
 	(void)ppoll(p, 3, &t, NULL);
 	if (p[0].revents && read(r->bell, &rings, sizeof rings) < 0)
 		rings = 0;
 	pthread_mutex_lock(&r->lock);
+	r->sleeps_until_ns = 0;
 	return p[2].revents != 0;
 }
 
@@ -134,9 +163,7 @@ run_pipeline_thread(void *arg)
 	for (bool told = true; !r->stop;) {
 		if (told && !r->over)
 			spxrun_talk_turn(r);
-		(void)spxrun_net_turn(r);
-		spx_tick(r->x, spxrun_now_ns());
-		(void)datagram_progress(r->sock);
+		take_turn(r);
 		told = !r->stop && wait_for_work(r);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -316,6 +343,7 @@ spxrun_begin(struct spxrun *r, struct spx_frame *f, int64_t wait_ms)
 	pthread_mutex_lock(&r->lock);
 	/* Events are for the program to hear, also while it waits. */
 	uint32_t heard = r->events;
+	take_program_turn(r);
 	do {
 		if (look_for_frame(r, f))
 			got = SPXRUN_FRAME;
@@ -323,9 +351,9 @@ spxrun_begin(struct spxrun *r, struct spx_frame *f, int64_t wait_ms)
 			got = SPXRUN_OVER;
 	} while (got == SPXRUN_NONE && r->events == heard && wait_news(r, &d));
 	r->in_frame = got == SPXRUN_FRAME;
-	pthread_mutex_unlock(&r->lock);
 	if (got == SPXRUN_FRAME)
-		spxrun_ring(r);
+		take_program_turn(r);
+	pthread_mutex_unlock(&r->lock);
 	return got;
 }
 
@@ -355,8 +383,8 @@ spxrun_end(struct spxrun *r, const struct spx_frame *f, const void *bytes, size_
 		ok = spx_say(why, "frame %llu of rank %u is not begun here",
 			     (unsigned long long)f->number, f->origin & 0xffff);
 	r->in_frame = r->in_frame && !ok;
+	take_program_turn(r);
 	pthread_mutex_unlock(&r->lock);
-	spxrun_ring(r);
 	return ok;
 }
 
@@ -367,8 +395,8 @@ spxrun_abandon(struct spxrun *r, const struct spx_frame *f)
 	if (!r->made_here)
 		(void)spx_abandon(r->x, f->origin, f->number, spxrun_now_ns());
 	r->in_frame = false;
+	take_program_turn(r);
 	pthread_mutex_unlock(&r->lock);
-	spxrun_ring(r);
 }
 
 size_t

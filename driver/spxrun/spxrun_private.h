@@ -29,6 +29,9 @@ struct spxrun {
 	pthread_t thread;
 	bool started, stop;
 	int feed, bell; /* bell: the thread has to look again */
+	/* The thread sleeps until then, for these events of the socket; 0: it is awake. */
+	uint64_t sleeps_until_ns;
+	short sleeps_on;
 
 	struct spx_conf conf;
 	struct spx *x;
