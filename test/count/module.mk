@@ -16,9 +16,9 @@ $(B)/test/counted-mpi: test/count/count_mpi.c $(LMPI_ALL)
 
 ## count         instructions per segment and MPI call (callgrind), at most 10 % above test/count/baseline.json
 .PHONY: count count-record
-count: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
+count: $(B)/bin/mpispd $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)"
 
 ## count-record  the same, and take what was counted as the new baseline
-count-record: $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
+count-record: $(B)/bin/mpispd $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)" --record
