@@ -6,6 +6,7 @@
  *                                   faster than one in MS; the last twentieth when FILE is there
  *   pipeline filter [--work MS]     correlates each with the chirp; MS more, as if it were longer
  *		     [--late 1]	     gives up what another process died in: in_flight ulfm
+ *		     [--dies N]	     ends in frame N and all behind it, as a program with a fault
  *   pipeline output [--frames N] [--png FILE] [--log FILE]
  *                                   one row of a picture for each; what was lost, came twice or
  *                                   out of order; a line of time and number for each
@@ -47,9 +48,9 @@ struct echo {
 static struct sample chirp[CHIRP];
 
 static struct {
-	long frames, work_ms, every_ms, late;
+	long frames, work_ms, every_ms, late, dies;
 	const char *png, *log, *go;
-} option = {.frames = 500};
+} option = {.frames = 500, .dies = FRAMES_MAX};
 
 /* ---- the radar ---- */
 
@@ -135,9 +136,10 @@ filter_frame(int64_t frame, int again, void *arg)
 	int rc = MPI_Recv(&e, sizeof e, MPI_BYTE, MPISP_CLUSTER_IN, TAG_ECHO, MPI_COMM_WORLD,
 			  MPI_STATUS_IGNORE);
 
-	(void)frame;
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (MPISP_FRAME_NUMBER(frame) >= option.dies)
+		_exit(3);
 	compress(&e, row);
 	nanosleep(&pause, NULL);
 	done[0]++;
@@ -271,6 +273,8 @@ read_options(int argc, char **argv)
 			option.every_ms = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--late"))
 			option.late = strtol(value, NULL, 10);
+		else if (!strcmp(name, "--dies"))
+			option.dies = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--png"))
 			option.png = value;
 		else if (!strcmp(name, "--go"))

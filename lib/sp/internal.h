@@ -109,10 +109,13 @@ struct sp_unit {
 	uint32_t nask;
 	uint64_t given_up;
 	uint32_t master;
-	uint64_t term, master_ns; /* master_ns: when it was last heard */
-	uint64_t beat_ns;	  /* the next one is due */
-	uint64_t lease_ns;	  /* until then */
-	uint64_t start_ns;	  /* no process is started before */
+	uint64_t term, master_ns;	 /* master_ns: when it was last heard */
+	uint64_t beat_ns;		 /* the next one is due */
+	uint64_t lease_ns;		 /* until then */
+	uint64_t start_ns[SP_POOLS_MAX]; /* no process of it is started before */
+	uint32_t falls[SP_POOLS_MAX];	 /* that ended soon, in a row */
+	uint64_t *since_ns; /* [slots_max] own: it is what it is, a spare or in a role */
+	uint8_t *was;	    /* [slots_max] its state then, + 1 */
 	uint32_t tokens;
 	struct sp_start start[SP_STARTS_MAX];
 	uint32_t nstart;
@@ -221,6 +224,10 @@ uint64_t sp_unit_expiry_ns(const struct sp_node *n);
 void sp_unit_ack(struct sp_node *n, uint32_t from, const struct sp_frame *f);
 void sp_unit_whole_view(struct sp_node *n, uint32_t from, const struct sp_frame *f);
 void sp_unit_hint(struct sp_node *n, const struct sp_frame *f);
+/* again.c: a process died; one that was started has ended before it had a slot; a view came. */
+void sp_again_died(struct sp_node *n, uint32_t slot);
+void sp_again_fell(struct sp_node *n, uint8_t pool);
+void sp_again_view(struct sp_node *n);
 /* fill.c: unit.fill, from the view. */
 void sp_unit_fill(struct sp_node *n);
 /* Voters have agreed on more than this unit has. */

@@ -221,6 +221,8 @@ lay_out_node(const struct sp_node_conf *c, void *mem, struct sp_node *n)
 	n->unit.alive = base_arena_take(&a, l->slots_max, sizeof *n->unit.alive);
 	n->unit.why = base_arena_take(&a, l->slots_max, sizeof *n->unit.why);
 	n->unit.sign_ns = base_arena_take(&a, l->slots_max, sizeof *n->unit.sign_ns);
+	n->unit.since_ns = base_arena_take(&a, l->slots_max, sizeof *n->unit.since_ns);
+	n->unit.was = base_arena_take(&a, l->slots_max, sizeof *n->unit.was);
 	n->unit.reached = base_arena_take(&a, l->slots_max, sizeof *n->unit.reached);
 	n->kept = base_arena_take(&a, v * SP_CHANGES_KEPT, sizeof *n->kept);
 	n->master.heard = base_arena_take(&a, v * l->units, sizeof *n->master.heard);

@@ -31,7 +31,7 @@ sp_unit_new(struct sp_node *n)
 
 	u->master = SP_NONE;
 	u->fenced = true;
-	u->beat_ns = u->start_ns = n->now_ns;
+	u->beat_ns = n->now_ns;
 	sp_view_begin(u->view, n->conf.unit_of, n->conf.slots);
 	sp_view_begin_pools(u->view, n->conf.pool_of, n->conf.off, n->conf.fact);
 	for (uint32_t s = 0; s < n->conf.slots; s++) {
@@ -85,6 +85,7 @@ adopt_view(struct sp_node *n)
 		}
 	u->told = true;
 	bind_starts(n);
+	sp_again_view(n);
 	sp_unit_fill(n);
 	n->ops.view(n->user, u->view);
 }
@@ -336,10 +337,11 @@ processes_of(const struct sp_node *n, uint8_t pool)
 	return k;
 }
 
-/* A pool of which a process is to be started; SP_POOLS_MAX: none. */
+/* The pool of which a process is to be started first; SP_POOLS_MAX: none. */
 static uint8_t
 wanted_pool(const struct sp_node *n)
 {
+	uint8_t found = SP_POOLS_MAX;
 	const struct sp_unit *u = &n->unit;
 	bool again = n->conf.severity.of[SP_FAULT_PROCESS].set & SP_RESTART;
 
@@ -351,10 +353,11 @@ wanted_pool(const struct sp_node *n)
 			uint32_t most = again || u->fresh[p] ? u->want[p] : 0;
 			if (most < u->fill[p])
 				most = u->fill[p];
-			if (most && processes_of(n, p) < most)
-				return p;
+			if (most && processes_of(n, p) < most &&
+			    (found == SP_POOLS_MAX || u->start_ns[p] < u->start_ns[found]))
+				found = p;
 		}
-	return SP_POOLS_MAX;
+	return found;
 }
 
 static void
@@ -364,7 +367,7 @@ start_processes(struct sp_node *n)
 
 	uint8_t pool;
 
-	while (n->now_ns >= u->start_ns && (pool = wanted_pool(n)) < SP_POOLS_MAX) {
+	while ((pool = wanted_pool(n)) < SP_POOLS_MAX && n->now_ns >= u->start_ns[pool]) {
 		uint32_t token = n->conf.incarnation << 16 | (++u->tokens & 0xffff);
 		u->start[u->nstart++] = (struct sp_start){.token = token, .pool = pool};
 		u->fresh[pool] -= u->fresh[pool] > 0;
@@ -397,7 +400,7 @@ sp_node_died(struct sp_node *n, uint32_t slot, enum sp_why why, uint64_t now_ns)
 	if (!u->why[slot])
 		u->why[slot] = (uint8_t)why;
 	u->beat_ns = n->now_ns;
-	u->start_ns = n->now_ns + n->conf.restart_ns;
+	sp_again_died(n, slot);
 	sp_node_turn(n, now_ns);
 }
 
@@ -428,8 +431,10 @@ sp_node_gone(struct sp_node *n, uint32_t token, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < u->nstart; i++)
 		if (u->start[i].token == token) {
+			uint8_t pool = u->start[i].pool;
 			u->start[i] = u->start[--u->nstart];
-			u->start_ns = base_max_ns(n->now_ns, now_ns) + n->conf.restart_ns;
+			n->now_ns = base_max_ns(n->now_ns, now_ns);
+			sp_again_fell(n, pool);
 			break;
 		}
 	sp_node_turn(n, now_ns);
@@ -555,7 +560,8 @@ sp_unit_expiry_ns(const struct sp_node *n)
 		at = BASE_NEVER_NS;
 	if (!u->fenced)
 		at = base_min_ns(at, u->lease_ns);
-	if (wanted_pool(n) < SP_POOLS_MAX)
-		at = base_min_ns(at, u->start_ns);
+	uint8_t pool = wanted_pool(n);
+	if (pool < SP_POOLS_MAX)
+		at = base_min_ns(at, u->start_ns[pool]);
 	return at;
 }

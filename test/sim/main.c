@@ -70,6 +70,8 @@ const struct scenario scenarios[] = {
 	 false, sp_masters_run, NULL},
 	{"sp-clocks", "one node's clock is too fast or too slow, perhaps the master's: it is found",
 	 false, sp_clocks_run, NULL},
+	{"sp-failing", "a program fails whenever it runs: started again ever later, until mended",
+	 false, sp_failing_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},
@@ -280,7 +282,8 @@ seeds_alone(const struct scenario *sc)
 {
 	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == spawn_run ||
 	       sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
-	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run;
+	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run ||
+	       sc->run == sp_failing_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */

@@ -164,6 +164,8 @@ void sp_three_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_clocks.c */
 void sp_clocks_run(uint64_t seed, bool verbose, struct outcome *o);
+/* sp_failing.c */
+void sp_failing_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_masters.c */
 void sp_masters_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spx.c */

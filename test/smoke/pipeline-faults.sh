@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A pipeline of which a program, its folder, or an I/O process's program is missing, or none of MPI:
-# each node's log names what, and on which unit.
+# each node's log names what, and on which unit.  So does it of a program that fails in each frame.
 # timeout: 90
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -47,4 +47,7 @@ tell_of "a program of an I/O process that is not there" 'clusters.filter.io: /no
 tell_of "a program that is none of MPI" \
 	'rank 0 of 1 has not called MPISP_Init yet \(rank 0 of filter, slot [0-9]* of unit n1: ' \
 	'"program": ["/bin/sleep", "1000"]'
+tell_of "a program that fails in each frame, started again ever later" \
+	'processes of filter on unit n1: 4 or more ended within a second, .* next one is started in' \
+	"\"program\": [\"$P\", \"filter\", \"--dies\", \"2\"]"
 exit $rc

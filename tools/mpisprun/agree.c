@@ -56,6 +56,12 @@ hear_agree_event(void *user, const struct sp_event *e)
 {
 	if (e->kind == SP_EVENT_FULL)
 		tell_line(user, "more than %d processes were started", MEMBERS_MAX);
+	else if (e->kind == SP_EVENT_FAILING)
+		tell_line(user,
+			  "processes of %s end soon after they begin: the next one is started in "
+			  "%u.%u s",
+			  ((struct run *)user)->planned[e->a / 2].name, e->b / 1000,
+			  e->b % 1000 / 100);
 }
 
 /* What is agreed on lives as long as this process: nothing is kept. */

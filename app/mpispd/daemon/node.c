@@ -82,6 +82,18 @@ unit_name(uint32_t unit)
 }
 
 static void
+say_failing(uint32_t pool, uint32_t ms)
+{
+	bool io = spd.group.pipeline && pool == SPX_POOL(spd.conf->unit[spd.me].cluster, true);
+
+	spd_say("%s of %s on unit %s: %u or more ended within a second, one after the other; the "
+		"next one is started in %u.%u s.  Fix: its program, as what it says shows; or "
+		"stop-after in severity.process ends all",
+		io ? "I/O processes" : "processes", spd.cluster->name, spd.conf->unit[spd.me].name,
+		SP_FALLS, ms / 1000, ms % 1000 / 100);
+}
+
+static void
 log_event(void *user, const struct sp_event *e)
 {
 	static const char *const text[] = {
@@ -119,6 +131,9 @@ log_event(void *user, const struct sp_event *e)
 			e->b);
 		spd_end(1, SP_WHY_CLOCK, sp_why_text(SP_WHY_CLOCK));
 		spd_proc_signal(SIGKILL); /* others wait for their ranks */
+		break;
+	case SP_EVENT_FAILING:
+		say_failing(e->a, e->b);
 		break;
 	case SP_EVENT_PATH:
 		spd_log("slot %u cannot reach slot %u", e->a, e->b);

@@ -24,6 +24,8 @@
  *	    one, all its processes of before are dead.
  * Spares   A unit keeps as many processes as view 1 gives it, if severity says
  *	    restart-as-spare: ops.start(), then sp_node_ready(), then a slot in a view.
+ *	    It waits restart_ns; longer where SP_FALLS in a row ended within SP_FALL_NS of their
+ *	    beginning or of their role: twice as long each time, up to SP_AGAIN_NS.
  *	    With `refill` a spare that was used is made up for on another unit: so many wait, and
  *	    for each role that nobody plays one more is started, where fewest of that pool live.
  * Pools    A unit starts processes of a pool that is turned on as spares; roles go to them.
@@ -50,6 +52,9 @@
 #define SP_STARTS_MAX 64u /* processes of a unit that have no slot yet */
 #define SP_PATHS_MAX  16u /* reports of paths, each for SP_PATH_NS */
 #define SP_PATH_NS    UINT64_C(10000000000)
+#define SP_FALLS      4u
+#define SP_FALL_NS    UINT64_C(1000000000)
+#define SP_AGAIN_NS   UINT64_C(60000000000)
 #define SP_ASKS_MAX   128u
 #define SP_ASK_NS     UINT64_C(3000000000) /* until an ask is given up */
 
@@ -68,7 +73,7 @@ struct sp_node_conf {
 	uint32_t missed;
 	uint64_t lease_ns;   /* 0: 9/10 of beat_ns * missed */
 	uint64_t hang_ns;    /* 0: processes need not give signs of life */
-	uint64_t restart_ns; /* before a process is started again */
+	uint64_t restart_ns; /* before a process is started again, at least */
 	uint32_t election_ms, heartbeat_ms, snapshot_every;
 	struct sp_severity severity;
 	enum sp_none_left none_left;
@@ -77,17 +82,18 @@ struct sp_node_conf {
 };
 
 /* X(id, what): a, b, why as it says. */
-#define SP_EVENTS(X)                                                                   \
-	X(LEAD, "this daemon is cluster master; a: views so far")                      \
-	X(FOLLOW, "it is not any more")                                                \
-	X(LEASE, "this unit goes on: it has a lease again")                            \
-	X(FENCED, "this unit stands still: its lease has run out")                     \
-	X(NO_SPARE, "master: role a waits for a spare")                                \
-	X(GONE, "master: role a has no spare: the others go on without it")            \
-	X(FULL, "master: a process of unit a cannot join, the table of slots is full") \
-	X(CLOCK, "master: the clock of unit a is b thousandths off")                   \
-	X(OWN_CLOCK, "master: its own clock is b thousandths off: end this daemon")    \
-	X(PATH, "master: slot a cannot reach slot b")                                  \
+#define SP_EVENTS(X)                                                                     \
+	X(LEAD, "this daemon is cluster master; a: views so far")                        \
+	X(FOLLOW, "it is not any more")                                                  \
+	X(LEASE, "this unit goes on: it has a lease again")                              \
+	X(FENCED, "this unit stands still: its lease has run out")                       \
+	X(NO_SPARE, "master: role a waits for a spare")                                  \
+	X(GONE, "master: role a has no spare: the others go on without it")              \
+	X(FULL, "master: a process of unit a cannot join, the table of slots is full")   \
+	X(CLOCK, "master: the clock of unit a is b thousandths off")                     \
+	X(OWN_CLOCK, "master: its own clock is b thousandths off: end this daemon")      \
+	X(PATH, "master: slot a cannot reach slot b")                                    \
+	X(FAILING, "processes of pool a end soon, again and again: b ms until the next") \
 	X(DISK, "voter: the journal cannot be written; this voter does not vote")
 
 enum sp_event_kind {
