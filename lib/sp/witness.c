@@ -6,8 +6,17 @@
 #include "canary.h"
 
 /* Who is silent for so many times the detection is dead, though no other clock goes on: all others
- * may have died as well. */
+ * may have died as well.  Where voters have to agree one of them lives, and its clock goes on. */
 #define ALONE 4u
+
+static bool
+is_silent_for_long(const struct sp_node *n, uint32_t unit)
+{
+	const struct sp_master *m = &n->master;
+
+	return (n->conf.voters == 1 || SP_BUG(LONELY)) &&
+	       m->listen_ns - m->heard[unit].listen_ns >= ALONE * n->detect_ns;
+}
 
 /* What the clock of `other` showed at its first beat after the last one of `unit`; 0: none came. */
 static uint64_t *
@@ -62,10 +71,9 @@ static bool
 is_silent_elsewhere(struct sp_node *n, uint32_t unit, uint64_t ns)
 {
 	struct sp_master *m = &n->master;
-	const struct sp_heard *h = &m->heard[unit];
 
 	if (silence_elsewhere(n, unit) >= ns || !has_witness(n, unit) ||
-	    m->listen_ns - h->listen_ns >= ALONE * n->detect_ns || SP_BUG(OWN_CLOCK))
+	    is_silent_for_long(n, unit) || SP_BUG(OWN_CLOCK))
 		return true;
 	m->watches = true;
 	m->silence_ns = base_min_ns(m->silence_ns, m->listen_ns + n->conf.beat_ns);

@@ -15,7 +15,7 @@
 #define COMPLETE_NS (3 * BASE_S_NS)
 #define WINDOWS_NS  (8 * BASE_S_NS) /* three of 2 s, and what is left of the first */
 #define MISSED	    6
-#define FAST_PPM    (MISSED * 2000000 - 1000000)
+#define FAST_PPM    (MISSED * 10000000 - 1000000)
 #define SLOW_PPM    950000
 
 struct clocks {
