@@ -66,6 +66,8 @@ const struct scenario scenarios[] = {
 	{"sp-three",
 	 "the death of one of three nodes is known in 150 ms, of 100 worlds and 100 masters", true,
 	 sp_three_run, NULL},
+	{"sp-sites", "the death of one of three sites, 20 ms apart, is known in 700 ms", true,
+	 sp_sites_run, NULL},
 	{"sp-masters", "1000 processes on 64 units: masters die in a row, a minority, full disks",
 	 false, sp_masters_run, NULL},
 	{"sp-clocks", "one node's clock is too fast or too slow, perhaps the master's: it is found",

@@ -160,6 +160,7 @@ void sp_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_three.c */
 void sp_three_run(uint64_t seed, bool verbose, struct outcome *o);
+void sp_sites_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_thousand.c */
 void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_clocks.c */
