@@ -114,7 +114,7 @@ next_due_ns(struct spxrun *r, uint64_t now)
 /* What has come, what is due, what leaves: by the thread, or by the program that has the lock
  * anyway, as waking the thread for it costs more. */
 static void
-take_turn(struct spxrun *r)
+take_run_turn(struct spxrun *r)
 {
 	(void)spxrun_net_turn(r);
 	spx_tick(r->x, spxrun_now_ns());
@@ -124,7 +124,7 @@ take_turn(struct spxrun *r)
 static void
 take_program_turn(struct spxrun *r)
 {
-	take_turn(r);
+	take_run_turn(r);
 	/* The thread sleeps for longer than there is time, or has not asked for room to send. */
 	if (next_due_ns(r, spxrun_now_ns()) < r->sleeps_until_ns ||
 	    (r->sleeps_until_ns && datagram_events(r->sock) != r->sleeps_on))
@@ -163,7 +163,7 @@ run_pipeline_thread(void *arg)
 	for (bool told = true; !r->stop;) {
 		if (told && !r->over)
 			spxrun_talk_turn(r);
-		take_turn(r);
+		take_run_turn(r);
 		told = !r->stop && wait_for_work(r);
 	}
 	pthread_mutex_unlock(&r->lock);

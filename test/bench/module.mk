@@ -100,3 +100,8 @@ bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
 .PHONY: bench-takeover
 bench-takeover: $(B)/bin/mpispd $(B)/bin/mpispctl $(B)/examples/takeover
 	@test/bench/takeover.sh $(B)
+
+## bench-frames  frames of 64 KiB with what protects them, beside plain sends and Open MPI; build/bench/frames.json
+.PHONY: bench-frames
+bench-frames: $(LMPI_ALL) $(B)/bin/mpirun $(B)/bin/mpisprun $(B)/bin/mpisp-io $(B)/bin/mpispd
+	@test/bench/frames.sh $(B)

@@ -18,7 +18,7 @@ struct failing {
 };
 
 static bool
-is_all_well(void *who)
+plays_all_roles(void *who)
 {
 	const struct failing *t = who;
 	const char *what;
@@ -65,16 +65,16 @@ play_failing(struct failing *t)
 
 	for (uint32_t u = 0; u < w->n; u++)
 		spw_start(w->daemon[u]);
-	sim_run(s, s->now_ns + BEGIN_NS, is_all_well, t);
-	INVARIANT(s, COMPLETE, is_all_well(t), "the cluster does not begin");
+	sim_run(s, s->now_ns + BEGIN_NS, plays_all_roles, t);
+	INVARIANT(s, COMPLETE, plays_all_roles(t), "the cluster does not begin");
 	spw_check_often(w, 50 * BASE_MS_NS);
 	fail_roles(s, t, 0);
 	sim_run(s, s->now_ns + FAILING_NS, NULL, NULL);
 	INVARIANT(s, TABLES, used_slots(w) < w->conf.limits.slots_max,
 		  "a program that fails has used up all %u slots", w->conf.limits.slots_max);
 	t->mended = true;
-	sim_run(s, s->now_ns + MENDED_NS, is_all_well, t);
-	INVARIANT(s, COMPLETE, s->failed || is_all_well(t),
+	sim_run(s, s->now_ns + MENDED_NS, plays_all_roles, t);
+	INVARIANT(s, COMPLETE, s->failed || plays_all_roles(t),
 		  "the program is mended, but its roles are not played");
 }
 

@@ -31,7 +31,7 @@ struct three {
 };
 
 static bool
-is_dead(const struct three *t, uint32_t unit)
+is_lost_unit(const struct three *t, uint32_t unit)
 {
 	return unit / t->place->each == t->dead;
 }
@@ -43,7 +43,7 @@ is_death_known(void *who)
 
 	for (uint32_t u = 0; u < t->w->n; u++)
 		for (uint32_t d = 0; d < t->w->n; d++)
-			if (!is_dead(t, u) && is_dead(t, d) &&
+			if (!is_lost_unit(t, u) && is_lost_unit(t, d) &&
 			    !sp_node_view(t->w->daemon[u]->node)->unit[d].down)
 				return false;
 	return true;
@@ -85,7 +85,7 @@ lose_site(const struct place *place, uint64_t seed, bool master, struct outcome 
 	t.dead = (m / place->each + !master) % 3;
 	uint64_t from = s->now_ns;
 	for (uint32_t u = 0; u < t.w->n && !s->failed; u++)
-		if (is_dead(&t, u))
+		if (is_lost_unit(&t, u))
 			spw_kill(t.w->daemon[u]);
 	sim_run(s, from + KNOWN_NS, s->failed ? NULL : is_death_known, &t);
 	INVARIANT(s, COMPLETE, s->failed || is_death_known(&t), "site %u is not missed", t.dead);
