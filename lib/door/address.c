@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CRC_LEN 4u
+#define CRC_LEN		 4u
+#define DOOR_NEAR_RELAYS 2u
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -58,6 +59,15 @@ door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t po
 }
 
 bool
+door_address_put_near(struct door_address *a, uint32_t ipv4, uint16_t port)
+{
+	if (a->nrelays > DOOR_NEAR_RELAYS || a->flags & DOOR_FLAG_PROCESS)
+		return false;
+	a->near = (struct door_relay){ipv4, port};
+	return true;
+}
+
+bool
 door_address_same(const struct door_address *a, const struct door_address *b)
 {
 	bool same = a->realm == b->realm && a->token == b->token && a->cluster == b->cluster &&
@@ -87,6 +97,9 @@ check_fields(const struct door_address *a)
 	    a->nrelays > DOOR_RELAYS_MAX || a->flags & ~DOOR_FLAG_PROCESS ||
 	    (a->flags & DOOR_FLAG_PROCESS && a->nrelays != 1))
 		return false;
+	if (!a->near.ipv4 != !a->near.port ||
+	    (a->near.port && (a->flags || a->nrelays > DOOR_NEAR_RELAYS)))
+		return false;
 	if (place_is_six(a))
 		return place_is_right(a);
 	for (uint32_t i = 0; i < a->nrelays; i++) {
@@ -106,8 +119,9 @@ door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX])
 	struct base_writer w = base_writer(out, DOOR_ADDRESS_MAX);
 	if (!check_fields(a))
 		return 0;
-	bool six = place_is_six(a);
-	base_write_u8(&w, (uint8_t)((six ? DOOR_VERSION_SIX : DOOR_VERSION) << 4 | a->nrelays));
+	bool six = place_is_six(a), near = a->near.port != 0;
+	uint32_t version = near ? DOOR_VERSION_NEAR : six ? DOOR_VERSION_SIX : DOOR_VERSION;
+	base_write_u8(&w, (uint8_t)(version << 4 | a->nrelays));
 	base_write_u8(&w, a->flags);
 	base_write_be16(&w, a->n);
 	base_write_be32(&w, a->cluster);
@@ -121,6 +135,10 @@ door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX])
 			base_write_be32(&w, a->relay[i].ipv4);
 		base_write_be16(&w, a->relay[i].port);
 	}
+	if (near) {
+		base_write_be32(&w, a->near.ipv4);
+		base_write_be16(&w, a->near.port);
+	}
 	base_write_be32(&w, base_crc32c(0, out, base_writer_len(&w)));
 	return base_writer_len(&w);
 }
@@ -131,8 +149,8 @@ door_address_decode(const void *in, size_t len, struct door_address *out)
 	struct base_reader r = base_reader(in, len);
 	struct door_address a = {0};
 	uint8_t head = base_read_u8(&r);
-	bool six = head >> 4 == DOOR_VERSION_SIX;
-	if (len && !six && head >> 4 != DOOR_VERSION)
+	bool six = head >> 4 == DOOR_VERSION_SIX, near = head >> 4 == DOOR_VERSION_NEAR;
+	if (len && !six && !near && head >> 4 != DOOR_VERSION)
 		return DOOR_ERR_VERSION;
 	a.nrelays = head & 15;
 	a.flags = base_read_u8(&r);
@@ -151,6 +169,10 @@ door_address_decode(const void *in, size_t len, struct door_address *out)
 			a.relay[i].ipv4 = base_read_be32(&r);
 		a.relay[i].port = base_read_be16(&r);
 	}
+	if (near) {
+		a.near.ipv4 = base_read_be32(&r);
+		a.near.port = base_read_be16(&r);
+	}
 	uint32_t crc = base_read_be32(&r);
 	if (!base_reader_ok(&r))
 		return DOOR_ERR_SHORT;
@@ -158,7 +180,7 @@ door_address_decode(const void *in, size_t len, struct door_address *out)
 		return DOOR_ERR_LONG;
 	if (crc != base_crc32c(0, in, len - CRC_LEN))
 		return DOOR_ERR_DAMAGED;
-	if (!check_fields(&a))
+	if (!check_fields(&a) || near != (a.near.port != 0))
 		return DOOR_ERR_FIELD;
 	*out = a;
 	return DOOR_ERR_OK;

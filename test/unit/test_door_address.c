@@ -127,6 +127,63 @@ places_of_ipv6_both_ways(void **state)
 	assert_int_equal(door_address_decode(want, len + 1, &back), DOOR_ERR_LONG);
 }
 
+/* Behind two relays, and where it is for those of its cluster. */
+static void
+near_places_both_ways(void **state)
+{
+	(void)state;
+	uint8_t want[64], out[DOOR_ADDRESS_MAX];
+	struct door_address a = sample, back;
+	assert_true(door_address_put_near(&a, 0x0a000001, 7812));
+	memcpy(want, golden, sizeof golden);
+	want[0] = 0x32;
+	be32_store(want + 40, 0x0a000001);
+	be16_store(want + 44, 7812);
+	size_t len = make_sealed(want, sizeof golden + 6);
+	assert_int_equal(len, DOOR_ADDRESS_MAX);
+	assert_int_equal(door_address_encode(&a, out), len);
+	assert_memory_equal(out, want, len);
+	assert_int_equal(door_address_decode(want, len, &back), 0);
+	assert_true(door_address_same(&back, &sample)); /* the same door */
+	assert_int_equal(back.near.ipv4, 0x0a000001);
+	assert_int_equal(back.near.port, 7812);
+	for (size_t cut = 1; cut < len; cut++)
+		assert_int_equal(door_address_decode(want, cut, &back), DOOR_ERR_SHORT);
+	assert_int_equal(door_address_decode(want, len + 1, &back), DOOR_ERR_LONG);
+}
+
+static void
+near_places_that_cannot_be(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t at, value, head;
+	} row[] = {
+		{"no address", 40, 0, 0x32},	 {"no port", 44, 0, 0x32},
+		{"three relays", 45, 1, 0x33},	 {"a process", 1, 1, 0x32},
+		{"a process alone", 1, 1, 0x31}, {"no relay", 45, 1, 0x30},
+	};
+	struct door_address three = sample, back;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		uint8_t bytes[64] = {0};
+		size_t len = 28 + 6u * (row[i].head & 15) + 6 + 4;
+		memcpy(bytes, golden, 40);
+		bytes[0] = row[i].head;
+		memcpy(bytes + len - 10, (uint8_t[]){10, 0, 0, 1, 0x1e, 0x84}, 6);
+		if (row[i].at < 40)
+			bytes[row[i].at] = row[i].value;
+		else if (row[i].value == 0)
+			memset(bytes + len - 10 + (row[i].at - 40), 0, row[i].at == 40 ? 4 : 2);
+		if (door_address_decode(bytes, make_sealed(bytes, len), &back) != DOOR_ERR_FIELD)
+			fail_msg("%s is read", row[i].name);
+	}
+	three.nrelays = 3;
+	three.relay[2] = (struct door_relay){0xc0000203, 7814};
+	assert_false(door_address_put_near(&three, 0x0a000001, 7812));
+}
+
 /* As all have known it. */
 static void
 places_of_ipv4_are_version_1(void **state)
@@ -214,7 +271,7 @@ bad_bytes_are_refused(void **state)
 		uint8_t value;
 		int err;
 	} cases[] = {
-		{"version 3", 0, 0x32, DOOR_ERR_VERSION},
+		{"version 4", 0, 0x42, DOOR_ERR_VERSION},
 		{"version 2, of relays", 0, 0x22, DOOR_ERR_FIELD},
 		{"no relay", 0, 0x10, DOOR_ERR_FIELD},
 		{"four relays", 0, 0x14, DOOR_ERR_FIELD},
@@ -323,6 +380,8 @@ main(void)
 		cmocka_unit_test(address_golden_both_ways),
 		cmocka_unit_test(same_by_fields),
 		cmocka_unit_test(places_of_ipv6_both_ways),
+		cmocka_unit_test(near_places_both_ways),
+		cmocka_unit_test(near_places_that_cannot_be),
 		cmocka_unit_test(places_of_ipv4_are_version_1),
 		cmocka_unit_test(bad_places_are_refused),
 		cmocka_unit_test(text_both_ways),

@@ -2,7 +2,7 @@
 /* door/address.h - the address of a door: an endpoint that joined at any time and can be imported
  * by whoever holds these bytes (doc/wire.md, Doors).
  *
- *      0 version 4 bits = 1 or 2 | relays 4 bits (1 .. 3)
+ *      0 version 4 bits = 1, 2 or 3 | relays 4 bits (1 .. 3)
  *      1 flags 8       1: no relay, the process itself is there
  *      2 n 16          consecutive labels, 1 ..
  *      4 cluster 32    for people and logs: which cluster it says it is of
@@ -11,7 +11,9 @@
  *     20 token 64      random: the proof
  *     28 relays x { ipv4 32 | port 16 }   by their global addresses; of version 2 one { ipv6 128 |
  *                     port 16 }, of a process (flag 1) that has IPv6 alone
- *        crc32c 32     of all before: a letter that was mistyped is no attempt to guess
+ *        ipv4 32 | port 16     of version 3, with one relay or two: where the process itself is,
+ * for those of its cluster, which has that relay crc32c 32     of all before: a letter that was
+ * mistyped is no attempt to guess
  *
  * As text, for a port name or a file: "door:" and the bytes in base64url (RFC 4648, section 5)
  * without padding.
@@ -29,6 +31,7 @@
 
 #define DOOR_VERSION	  1
 #define DOOR_VERSION_SIX  2
+#define DOOR_VERSION_NEAR 3
 #define DOOR_RELAYS_MAX	  3u
 #define DOOR_LABELS_END	  (1u << 24) /* labels of doors are below */
 #define DOOR_ADDRESS_MIN  38u
@@ -67,7 +70,8 @@ struct door_address {
 	uint8_t flags;
 	uint8_t nrelays;
 	struct door_relay relay[DOOR_RELAYS_MAX]; /* no two alike */
-	uint8_t six[16]; /* a process is there, at the port of relay[0]; 0: none */
+	uint8_t six[16];	/* a process is there, at the port of relay[0]; 0: none */
+	struct door_relay near; /* the process behind the relays is there; port 0: not said */
 };
 
 /* Where the process of an address with DOOR_FLAG_PROCESS is, at the port of relay[0]; IPv4 as
@@ -76,7 +80,11 @@ void door_address_place(const struct door_address *a, uint8_t ip[16]);
 /* Say that it is there: flags, relays and six. */
 void door_address_put_place(struct door_address *a, const uint8_t ip[16], uint16_t port);
 
-/* The same address, field by field: between fields is what the compiler likes. */
+/* Say so too, of an address with relays; false: there is no room beside so many. */
+bool door_address_put_near(struct door_address *a, uint32_t ipv4, uint16_t port);
+
+/* The same door, field by field: between fields is what the compiler likes.  near does not count:
+ * relays do not know it. */
 bool door_address_same(const struct door_address *a, const struct door_address *b);
 
 /* Bytes written; 0 if a field is out of range. */
