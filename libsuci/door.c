@@ -3,11 +3,18 @@
  * (doc/job-setup.md, Doors). */
 #include "private.h"
 
+#include "base/bytes.h"
+#include "base/prefix.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define OWN	     0u /* its place at the client */
 #define DIRECT_LABEL 1u /* in an address without a relay: nobody looks there */
@@ -143,7 +150,7 @@ datagram_door_accept(struct datagram_sock *s, const void *hello, size_t len,
 {
 	struct door_hello h;
 	/* What is no door and what is another one sound alike. */
-	bool proves = s->door.have && !s->door.via && door_hello_read(hello, len, &h) &&
+	bool proves = s->door.have && door_hello_read(hello, len, &h) &&
 		      door_hello_proves(&h, &s->door.at);
 	if (s->closing)
 		snprintf(why, SUCI_TEXT_MAX, "it is leaving");
@@ -591,6 +598,26 @@ open_place(struct datagram_sock *s, const struct door_address *a, const struct s
 	return p->id;
 }
 
+/* Behind a relay of ours: it carries nothing within its cluster. */
+static bool
+is_near(const struct datagram_sock *s, const struct door_address *a)
+{
+	return a->near.port && s->door.have && door_client_near(&s->door.client, OWN, a);
+}
+
+static int64_t
+open_direct(struct datagram_sock *s, const struct door_address *a, const uint8_t ip[16],
+	    uint16_t port)
+{
+	struct suci_addr to = suci_addr_of(ip, port);
+	if (datagram_out_of_reach(s, &to))
+		return datagram_fail(s, EAFNOSUPPORT,
+				     "the address is IPv%u, and conf.ip is IPv%u: set it to :: to "
+				     "have both",
+				     to.family, suci_udp_local(s->udp).family);
+	return open_place(s, a, &to);
+}
+
 int64_t
 datagram_open_at(struct datagram_sock *s, const char *address)
 {
@@ -605,27 +632,25 @@ datagram_open_at(struct datagram_sock *s, const char *address)
 		return datagram_fail(s, EINVAL, "%s", door_strerror(err));
 	if (a.realm != s->conf.realm)
 		return datagram_fail(s, EACCES, "the address is of another realm than conf.realm");
-	if (s->door.have && !memcmp(&a, &s->door.at, sizeof a))
+	if (s->door.have && door_address_same(&a, &s->door.at))
 		return s->me->id;
 	if (a.n < PRIOS)
 		return datagram_fail(s, EINVAL,
 				     "the address has %u labels and not %d: it is not "
 				     "one of this library",
 				     a.n, PRIOS);
-	if (!(a.flags & DOOR_FLAG_PROCESS)) {
-		if (s->door.via)
-			return open_place(s, &a, NULL);
+	if (a.flags & DOOR_FLAG_PROCESS) {
+		door_address_place(&a, ip);
+		return open_direct(s, &a, ip, a.relay[0].port);
+	}
+	if (!s->door.via)
 		return datagram_fail(s, EHOSTUNREACH,
 				     "the address is behind a relay: set conf.relay to our own");
-	}
-	door_address_place(&a, ip);
-	struct suci_addr to = suci_addr_of(ip, a.relay[0].port);
-	if (datagram_out_of_reach(s, &to))
-		return datagram_fail(s, EAFNOSUPPORT,
-				     "the address is IPv%u, and conf.ip is IPv%u: set it to :: to "
-				     "have both",
-				     to.family, suci_udp_local(s->udp).family);
-	return open_place(s, &a, &to);
+	base_prefix_v4(a.near.ipv4, ip);
+	bool near = is_near(s, &a);
+	uint16_t port = a.near.port;
+	a.near = (struct door_relay){0};
+	return near ? open_direct(s, &a, ip, port) : open_place(s, &a, NULL);
 }
 
 int
@@ -680,6 +705,37 @@ name_place(struct datagram_sock *s)
 	return 0;
 }
 
+/* Which address we have on the way to our relay: a socket that is asked sends nothing. */
+static bool
+find_side(const struct suci_addr *relay, struct suci_addr *at)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(relay->port)}, me;
+	socklen_t len = sizeof me;
+	uint8_t ip[16];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	memcpy(&to.sin_addr, relay->ip + 12, sizeof to.sin_addr);
+	bool good = fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to) &&
+		    !getsockname(fd, (struct sockaddr *)&me, &len);
+	if (fd >= 0)
+		close(fd);
+	if (!good)
+		return false;
+	base_prefix_v4(ntohl(me.sin_addr.s_addr), ip);
+	*at = suci_addr_of(ip, at->port);
+	return true;
+}
+
+/* Where we are, for those of our cluster. */
+static void
+say_near(const struct datagram_sock *s, struct door_address *a)
+{
+	const struct suci_addr *relay = &s->door.relay[0];
+	struct suci_addr at = suci_udp_local(s->udp);
+	bool known = !suci_addr_is_any(&at) || (relay->family == 4 && find_side(relay, &at));
+	if (known && at.family == 4)
+		(void)door_address_put_near(a, be32_load(at.ip + 12), at.port);
+}
+
 int
 datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
 {
@@ -705,6 +761,9 @@ datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
 					     *s->door.why ? s->door.why
 							  : "our relay does not answer");
 	}
-	int err = door_address_print(&s->door.at, out);
+	struct door_address mine = s->door.at;
+	if (s->door.via)
+		say_near(s, &mine);
+	int err = door_address_print(&mine, out);
 	return err ? datagram_fail(s, EINVAL, "%s", door_strerror(err)) : 0;
 }

@@ -263,7 +263,8 @@ int datagram_rekey(struct datagram_sock *s);
  * Without conf.relay the address names our ip and port, and both sides reach each other
  * directly.  With it the relay carries the door, and the relay of the other side's cluster brings
  * blocks there; both clusters may have private addresses, also the same ones.  The calls are
- * the same.
+ * the same.  Sockets of one cluster reach each other without the relay, if both have IPv4 and the
+ * one that opens had its own address before.
  *
  * An address holds a secret: who has it may write to us, nobody else.  It is for sockets of our
  * conf.realm only.  A socket that is opened again has another address, and one whose only relay

@@ -489,8 +489,44 @@ forged_and_foreign_are_refused(void **state)
 	char own[DATAGRAM_ADDRESS_MAX];
 	open_behind(w, 3, 1, 4, REALM);
 	address_of(w, 3, own);
-	assert_int_equal(relayed_error(w, 1, datagram_open_at(w->k.s[1], own)), ECONNREFUSED);
+	assert_int_equal(door_address_parse(own, &a), 0);
+	a.near = (struct door_relay){0};
+	door_address_print(&a, text);
+	assert_int_equal(relayed_error(w, 1, datagram_open_at(w->k.s[1], text)), ECONNREFUSED);
 	assert_true(counters_of(w, 1).door_here >= 1);
+	free_relays(w);
+}
+
+/* Of one cluster: they reach each other without their relay, and others through it as before. */
+static void
+near_ones_go_directly(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char far[DATAGRAM_ADDRESS_MAX], a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX];
+	struct door_address forged;
+	open_both(w, 4, far);
+	open_behind(w, 2, 1, 4, REALM);
+	address_of(w, 1, a);
+	address_of(w, 2, b);
+	int64_t there = datagram_open_at(w->k.s[1], b), back = datagram_open_at(w->k.s[2], a);
+	send_relayed(w, 1, there, "near");
+	assert_int_equal(expect_relayed(w, 2, "near"), back);
+	send_relayed(w, 2, back, "answer");
+	assert_int_equal(expect_relayed(w, 1, "answer"), there);
+	assert_int_equal(counters_of(w, 1).doors_imported, 0);
+	int64_t away = datagram_open_at(w->k.s[1], far);
+	send_relayed(w, 1, away, "far");
+	expect_relayed(w, 0, "far");
+	assert_int_equal(counters_of(w, 1).doors_imported, 1);
+	assert_int_equal(counters_of(w, 1).door_here, 0);
+	/* Who knows where it is and not its secret does not get in. */
+	assert_int_equal(door_address_parse(b, &forged), 0);
+	forged.token ^= 1;
+	open_behind(w, 3, 1, 4, REALM);
+	address_of(w, 3, a);
+	door_address_print(&forged, b);
+	assert_int_equal(relayed_error(w, 3, datagram_open_at(w->k.s[3], b)), ECONNREFUSED);
 	free_relays(w);
 }
 
@@ -651,6 +687,7 @@ main(void)
 		cmocka_unit_test(both_open_each_other),
 		cmocka_unit_test(who_left_is_gone),
 		cmocka_unit_test(forged_and_foreign_are_refused),
+		cmocka_unit_test(near_ones_go_directly),
 		cmocka_unit_test(relay_is_replaced),
 		cmocka_unit_test(doors_are_bounded),
 		cmocka_unit_test(doors_outlive_relays),
