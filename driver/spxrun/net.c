@@ -14,7 +14,8 @@ enum {
 	FROM = 4,
 	DOORS_MAX = 1024,
 	CONNECT_MS = 5000,
-	LIVENESS_MS = 10000, /* the thread answers, whatever the program does */
+	LIVENESS_MS = 10000,	  /* the thread answers, whatever the program does */
+	RELAY_LIVENESS_MS = 3000, /* ours among them: so long no frame goes when it dies */
 	CLOSE_MS = 200,
 	SOCKBUF = 4 << 20,
 };
@@ -42,12 +43,13 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	if (!r->out || !r->block || !r->peer || !r->peer_old)
 		return spx_say(why, "no memory for messages of %zu bytes", r->out_room);
 	datagram_conf_init(&c);
-	c.ip = ip[0] ? ip : "127.0.0.1";
+	/* Who has a relay is where that sees it: the daemons' net may be another one. */
 	c.relay = relay[0] ? relay : NULL;
+	c.ip = c.relay ? NULL : ip[0] ? ip : "127.0.0.1";
 	c.realm = setup->realm;
 	c.doors = DOORS_MAX;
 	c.connect_ms = CONNECT_MS;
-	c.liveness_ms = LIVENESS_MS;
+	c.liveness_ms = c.relay ? RELAY_LIVENESS_MS : LIVENESS_MS;
 	c.close_ms = CLOSE_MS;
 	c.sockbuf_bytes = SOCKBUF;
 	c.spin_us = 0;
@@ -57,7 +59,8 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	c.early_packets = 128;
 	r->sock = datagram_open_with(&c);
 	if (!r->sock)
-		return spx_say(why, "no socket for messages at %s: %s", c.ip, datagram_error(NULL));
+		return spx_say(why, "no socket for messages at %s: %s", c.ip ? c.ip : "any address",
+			       datagram_error(NULL));
 	_Static_assert(DATAGRAM_ADDRESS_MAX <= SPX_ADDRESS_MAX, "an address fits");
 	if (datagram_address(r->sock, address) != 0)
 		return spx_say(why, "no address: %s", datagram_error(r->sock));
