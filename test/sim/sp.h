@@ -119,5 +119,7 @@ void spw_check_often(struct spw *w, uint64_t every_ns);
 uint32_t spw_find_master(const struct spw *w, uint32_t other_than);
 /* The unit that is not as all should be when all is well, and what is; SP_NONE: there is none. */
 uint32_t spw_unfinished(const struct spw *w, const char **what);
+/* Somebody reigns, and nothing is unfinished. */
+bool spw_is_whole(const struct spw *w);
 
 #endif

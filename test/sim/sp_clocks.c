@@ -27,9 +27,8 @@ static bool
 is_all_up(void *who)
 {
 	const struct clocks *t = who;
-	const char *what;
 
-	return spw_find_master(t->w, SP_NONE) != SP_NONE && spw_unfinished(t->w, &what) == SP_NONE;
+	return spw_is_whole(t->w);
 }
 
 /* Who reigns is another one, and in its view the bad one plays nothing, all ranks are played. */

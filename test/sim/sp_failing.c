@@ -21,9 +21,8 @@ static bool
 plays_all_roles(void *who)
 {
 	const struct failing *t = who;
-	const char *what;
 
-	return spw_find_master(t->w, SP_NONE) != SP_NONE && spw_unfinished(t->w, &what) == SP_NONE;
+	return spw_is_whole(t->w);
 }
 
 /* Processes in roles end, soon. */

@@ -359,6 +359,14 @@ spw_unfinished(const struct spw *w, const char **what)
 	return SP_NONE;
 }
 
+bool
+spw_is_whole(const struct spw *w)
+{
+	const char *what;
+
+	return spw_find_master(w, SP_NONE) != SP_NONE && spw_unfinished(w, &what) == SP_NONE;
+}
+
 /* ---- what a daemon asks for ---- */
 
 static void
