@@ -198,7 +198,6 @@ sw_begin(struct sw *w, uint32_t ask)
 {
 	struct sw_ask *a = &w->ask[ask];
 	struct sw_proc *root = &w->proc[a->root];
-	bool lost = false;
 	a->begun = true;
 	for (uint32_t p = a->first; p < a->first + a->n; p++) {
 		w->proc[p].ask = ask;
@@ -206,7 +205,6 @@ sw_begin(struct sw *w, uint32_t ask)
 	}
 	for (uint32_t p = a->first; p < a->first + a->n; p++) {
 		bool knows = any_fellow_dead(&w->proc[p]);
-		lost |= !w->proc[p].alive;
 		if (!w->proc[p].alive || p == a->root)
 			continue;
 		w->proc[p].stage = SW_HEARS;
