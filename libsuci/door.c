@@ -19,6 +19,7 @@
 #define OWN	     0u /* its place at the client */
 #define DIRECT_LABEL 1u /* in an address without a relay: nobody looks there */
 #define LOOK_NS	     BASE_S_NS
+#define CLAIM_NS     (200 * BASE_MS_NS) /* until who has our address is asked again */
 #define HURRY_NS     BASE_S_NS /* one relay is there: so long the other one is waited for */
 _Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
 
@@ -74,7 +75,7 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 				   "relay %.60s and conf.ip: one is an IPv4 address, one of IPv6",
 				   conf->relay);
 	else if (good)
-		return 0;
+		return datagram_claim_read(s, conf) ? 0 : -1;
 	else
 		datagram_fail_open(EINVAL,
 				   "relay is \"%.60s\" and has to be an address and a port, like "
@@ -197,11 +198,28 @@ static void
 want_door(struct datagram_sock *s)
 {
 	struct door_client *c = &s->door.client;
+	if (s->door.own[OWN].state == DOOR_CLIENT_OVER && s->now_ns < s->door.claim_ns)
+		return;
 	if (s->door.own[OWN].state == DOOR_CLIENT_OVER)
 		door_client_close(c, OWN);
-	if (s->door.own[OWN].state == DOOR_CLIENT_FREE)
+	if (s->door.own[OWN].state == DOOR_CLIENT_FREE && s->door.claims)
+		(void)door_client_claim(c, OWN, &s->door.claim, 0);
+	else if (s->door.own[OWN].state == DOOR_CLIENT_FREE)
 		(void)door_client_open(c, OWN, PRIOS, s->conf.realm, 0);
 	wake_door(s, 0);
+}
+
+/* Nothing need be written for it, and who has it may leave. */
+static void
+claim_door(struct datagram_sock *s)
+{
+	enum door_client_state state = (enum door_client_state)s->door.own[OWN].state;
+	if (!s->door.claims || (state != DOOR_CLIENT_OVER && state != DOOR_CLIENT_FREE))
+		return;
+	if (s->now_ns >= s->door.claim_ns)
+		want_door(s);
+	else
+		wake_door(s, s->door.claim_ns);
 }
 
 static void
@@ -297,6 +315,7 @@ datagram_door_turn(struct datagram_sock *s)
 	s->door.due_ns = BASE_NEVER_NS;
 	if (!s->door.via || s->closing)
 		return;
+	claim_door(s);
 	for (uint32_t k = 0; k < s->door.nrelays; k++)
 		if (s->door.path[k] == NONE && door_client_wants(c, k))
 			open_relay_path(s, k);
@@ -335,6 +354,11 @@ own_opened(void *user, uint32_t own)
 	s->door.have = d->state == DOOR_CLIENT_HAVE;
 	if (s->door.have) {
 		s->door.at = d->at;
+		return;
+	}
+	if (s->door.claims) {
+		s->door.claim_ns = s->now_ns + CLAIM_NS;
+		wake_door(s, s->door.claim_ns);
 		return;
 	}
 	snprintf(s->door.why, sizeof s->door.why, "the relay has no room for a door");
@@ -754,7 +778,7 @@ datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
 					    wait ? base_add_ns(now, wait) : BASE_NEVER_NS, NULL);
 		int err = r ? s->door.error : ETIMEDOUT;
 		s->door.error = 0;
-		if (r < 0)
+		if (r < 0 || (!r && s->door.claims && datagram_claimed(s) && errno != EAGAIN))
 			return -1;
 		if (err)
 			return datagram_fail(s, err, "no address: %s",

@@ -52,6 +52,8 @@ conf_wrong(const struct datagram_conf *c)
 		return "doors is not 0 .. 65535";
 	if (c->relay && !c->doors)
 		return "relay carries doors, and doors is 0";
+	if (c->address && !c->doors)
+		return "address is a door's, and doors is 0";
 	if (!c->identity_file != !c->peers_file)
 		return "identity_file and peers_file go together";
 	if (c->read_bytes < MEM_LEAST || c->write_bytes < MEM_LEAST ||
@@ -317,7 +319,7 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	s->conf = *conf;
 	s->conf.db = NULL;
 	s->conf.db_file = s->conf.ip = s->conf.psk_file = NULL;
-	s->conf.identity_file = s->conf.peers_file = s->conf.relay = NULL;
+	s->conf.identity_file = s->conf.peers_file = s->conf.relay = s->conf.address = NULL;
 	s->fixed_bytes = sizeof *s;
 	s->pending_at_ns = BASE_NEVER_NS;
 	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;

@@ -180,6 +180,9 @@ struct datagram_sock {
 		uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES];
 		uint64_t due_ns, look_ns;
 		uint64_t hurry_ns; /* then it does not wait for a second relay any more */
+		bool claims;	   /* conf.address: claim, asked for again at claim_ns */
+		struct door_address claim;
+		uint64_t claim_ns;
 		int error;
 		char why[WHY_MAX];
 	} door;
@@ -308,6 +311,10 @@ void datagram_door_down(struct datagram_sock *s, uint32_t site, enum suci_down w
 void datagram_door_note(struct datagram_sock *s, uint32_t site, const void *note, size_t len);
 enum suci_verdict datagram_door_unknown(struct datagram_sock *s, uint32_t site, uint32_t dst,
 					uint32_t src);
+
+/* ---- claim.c ---- */
+/* conf.address, once its relays are read; false: said why not. */
+bool datagram_claim_read(struct datagram_sock *s, const struct datagram_conf *conf);
 
 /* ---- recv.c ---- */
 bool datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);

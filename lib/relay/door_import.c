@@ -47,7 +47,8 @@ static void
 refuse_note(struct relay_core *c, uint32_t path, uint32_t request, uint64_t *counter)
 {
 	++*counter;
-	tell_no(c, path, RELAY_DOOR_REFUSED, request, 0);
+	tell_no(c, path, RELAY_DOOR_REFUSED, request,
+		counter == &c->n.door_named ? RELAY_DOOR_TAKEN : 0);
 }
 
 /* ---- registering ------------------------------------------------------------------- */
@@ -66,9 +67,11 @@ relay_door_address(const struct relay_core *c, uint32_t i, struct door_address *
 	a->relay[0] = (struct door_relay){be32_load(self->ip + 12), self->port};
 	if (!e->with)
 		return;
-	/* First the one that gave the label: it has the same bytes at both. */
+	/* It has the same bytes at both: first the one that gave the label, or the first in the
+	 * list. */
 	const struct suci_addr *other = &c->conf.cluster[e->with - 1].global;
-	bool second = relay_door_giver(e->here) != c->conf.self;
+	bool second = e->here >= DOOR_CLAIMS ? e->with - 1u < c->conf.self
+					     : relay_door_giver(e->here) != c->conf.self;
 	a->relay[1] = a->relay[0];
 	a->relay[!second] = (struct door_relay){be32_load(other->ip + 12), other->port};
 	a->nrelays = 2;
@@ -125,16 +128,17 @@ tell_of_own(struct relay_core *c, uint32_t i, uint32_t request)
 	wake_at(c, c->now_ns);
 }
 
-/* n labels from label on may be a door's by that relay. */
+/* n labels from label on may be a door's by that relay, or were known before. */
 static bool
 may_name(const struct relay_core *c, uint32_t label, uint32_t n, uint32_t fellow)
 {
 	uint32_t giver = relay_door_giver(label);
 	return label < DOOR_LABELS_END && giver == relay_door_giver(label + n - 1) &&
-	       (giver == c->conf.self || giver == fellow - 1);
+	       (giver == c->conf.self || giver == fellow - 1 || label >= DOOR_CLAIMS);
 }
 
-/* Labels that a door had.  It is at two relays, or comes back to the only one, which forgot it.
+/* Labels that a door had.  It is at two relays, or comes back to the only one, which forgot it; or
+ * its address was known before.
  * NONE, and the counter of what is wrong; or its entry, *known: it had that before. */
 static uint32_t
 take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_note *n, bool *known,
@@ -150,7 +154,10 @@ take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_no
 		 door[i].realm == n->realm && door[i].token == n->token;
 	if (i != NONE && !*known && !RELAY_BUG(DOOR_NAMESAKE))
 		return NONE;
-	*fault = c->path[path].ndoors < c->conf.doors.per_proc_max ? *fault : &c->n.door_proc_full;
+	if (c->doors.places_free < n->n + 1u + c->doors.reserved)
+		*fault = &c->n.door_full;
+	if (c->path[path].ndoors >= c->conf.doors.per_proc_max)
+		*fault = &c->n.door_proc_full;
 	if (!*known)
 		i = *fault == &c->n.door_named ? relay_door_take_label(c, n->label, n->n) : NONE;
 	if (i != NONE)

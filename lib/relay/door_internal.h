@@ -6,7 +6,8 @@
  * the first is its entry, the others are PART.
  *
  *     OWN      a door of a process of this cluster
- *     NAME     a label that an OWN door has by another relay of the cluster, which gave it
+ *     NAME     a label that an OWN door has by another relay of the cluster, which gave it, or that
+ *              it claims (DOOR_CLAIMS)
  *     IMPORT   a door of another cluster, as our processes know it
  *     EXPORT   an OWN door, as one trunk's relay knows it; its label is that relay's
  *     DYING    gone; stays until it is told and late segments are over
@@ -152,6 +153,9 @@ bool relay_door_reserve(struct relay_core *c);
 uint32_t relay_door_label(const struct relay_core *c, uint32_t i);
 /* The entry of that kind that has the label, perhaps not as its first; NONE. */
 uint32_t relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind);
+_Static_assert(DOOR_CLAIMS % (1u << DOOR_SPACE_BITS) == 0 &&
+		       DOOR_CLAIMS >> DOOR_SPACE_BITS >= RELAY_GROUP_MAX,
+	       "no relay gives a label that is claimed");
 /* The relay that gave the label, as conf.self is. */
 static inline uint32_t
 relay_door_giver(uint32_t label)

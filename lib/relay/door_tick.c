@@ -38,12 +38,11 @@ send_ask(struct relay_core *c, uint32_t h, uint32_t t)
 static bool
 tell_hold(struct relay_core *c, const struct door_hold *x)
 {
-	struct relay_door_note n = {.op = RELAY_DOOR_REFUSED, .request = x->request};
+	struct relay_door_note n = {
+		.op = RELAY_DOOR_REFUSED, .request = x->request, .label = x->label};
 	uint32_t path = x->path;
-	if (x->state == HOLD_GONE) {
+	if (x->state == HOLD_GONE)
 		n.op = RELAY_DOOR_GONE;
-		n.label = x->label;
-	}
 	if (x->state == HOLD_TRUNK) {
 		n = (struct relay_door_note){.op = x->op,
 					     .request = x->request,

@@ -22,6 +22,7 @@ CFLAGS_test/unit/test_suci_lane_share.c := $(SUCI_INTERNAL) -Ilib/suci/lane
 $(call unit,test_relay_door_scale,test/unit/test_relay_door_scale.c,relay)
 CFLAGS_test/unit/test_relay_door_scale.c := -Ilib/relay
 $(call unit,test_relay_door_way,test/unit/test_relay_door_way.c,relay)
+$(call unit,test_door_claim,test/unit/test_door_claim.c,relay doorclient)
 $(call unit,test_relay_lanes,test/unit/test_relay_lanes.c,relay)
 $(call unit,test_relay_forward,test/unit/test_relay_forward.c,relay)
 

@@ -176,6 +176,9 @@ struct datagram_conf {
 	 * themselves. */
 	const char *relay;
 	uint64_t realm; /* only doors of one realm find each other */
+	/* The address that we are to have, of datagram_address_for(); NULL: the relay makes one up.
+	 * It is asked for as soon as the socket is open, and again whenever it is lost. */
+	const char *address;
 };
 void datagram_conf_init(struct datagram_conf *conf);
 struct datagram_sock *datagram_open_with(const struct datagram_conf *conf);
@@ -282,8 +285,29 @@ int datagram_rekey(struct datagram_sock *s);
 
 /* Our address; the first call makes it.  Waits for the relay for connect_ms at most.  -1: EINVAL,
  * conf.doors is 0, or neither relay nor ip says where we are; ETIMEDOUT, the relay does not
- * answer; ECONNREFUSED, it takes no more doors, or none at all; EINTR. */
+ * answer; ECONNREFUSED, it takes no more doors, or none at all; EINTR; with conf.address what
+ * datagram_claimed() says. */
 int datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX]);
+
+/* [+] Processes that know nothing but a file all of them have may know each other's addresses
+ * before the first one is there: each is made of what says who it is, and conf.address claims it.
+ * One process has it at a time.  One that died has it until its relay finds that out, and 2 s more.
+ */
+struct datagram_claim {
+	/* Of the one who claims: as relays of other clusters reach it, "IPv4:port" at which its
+	 * trunks are; or two with a comma between them, in the order of the cluster's list. */
+	const char *relay;
+	uint32_t number; /* below DATAGRAM_CLAIMS, of all who claim behind that relay */
+	uint64_t realm;	 /* conf.realm of all of them */
+	uint64_t token;	 /* who knows it may write to it, or claim it */
+};
+#define DATAGRAM_CLAIMS 65535u
+/* -1: EINVAL, relay or number; datagram_error(NULL) says which. */
+int datagram_address_for(const struct datagram_claim *c, char out[DATAGRAM_ADDRESS_MAX]);
+/* Is conf.address ours now?  0; -1 and datagram_error() says why not: EAGAIN, its relay has not
+ * answered yet, or does not; EADDRINUSE, somebody has it; EADDRNOTAVAIL, the relay is elsewhere
+ * than it says, or has no room.  It is asked for on. */
+int datagram_claimed(struct datagram_sock *s);
 /* The id of who has that address; what is opened twice has one id.  Never waits: that nobody is
  * there is told like of every peer, with ECONNREFUSED if the address is no door's now.  -1:
  * EINVAL, not an address, or conf.doors is 0; EACCES, it is of another realm; EHOSTUNREACH, it is

@@ -108,6 +108,16 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 	what &= 0x3f;
 	switch (what % 14) {
 	case 0:
+		if (arg & 0x20) {
+			struct door_address a = {.realm = REALM,
+						 .token = 1,
+						 .label = DOOR_CLAIMS + 8u * k,
+						 .n = (uint16_t)(1 + k),
+						 .nrelays = arg & 0x80 ? 2 : 1,
+						 .relay = {{1, 1}, {2, 1}}};
+			(void)door_client_claim(&r->c, k, &a, k);
+			break;
+		}
 		if (door_client_open(&r->c, k, (uint16_t)(1 + k), REALM, k) == k && arg & 0x40)
 			door_client_keep(&r->c, k);
 		break;

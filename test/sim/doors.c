@@ -441,6 +441,7 @@ run_doors(uint64_t seed, uint32_t relays, bool verbose, struct outcome *o)
 	uint64_t cold = 0;
 	doors_conf_default(&c);
 	c.relays = relays;
+	c.claims = relays == 1;
 	c.nclusters = (uint32_t)between(&g, 2, DOORS_CLUSTERS);
 	c.procs = (uint32_t)between(&g, 2, 4);
 	c.wan_ns = between(&g, 1, 40) * BASE_MS_NS;
@@ -479,10 +480,12 @@ run_doors(uint64_t seed, uint32_t relays, bool verbose, struct outcome *o)
 	doors_empty(w);
 	doors_check(w);
 	snprintf(o->note, sizeof o->note,
-		 "%u clusters: %u doors, %u imports (%llu refused, %llu told gone), %llu answers, "
+		 "%u clusters: %u doors, %u of %u claims, %u imports (%llu refused, %llu told "
+		 "gone), %llu answers, "
 		 "%u deaths; first byte after %llu.%02llu round trips, %llu.%02llu without a trunk",
-		 c.nclusters, w->ndoors, w->nimports, (unsigned long long)w->refused,
-		 (unsigned long long)w->told, (unsigned long long)w->answers, f.deaths,
+		 c.nclusters, w->ndoors, w->given, w->claims, w->nimports,
+		 (unsigned long long)w->refused, (unsigned long long)w->told,
+		 (unsigned long long)w->answers, f.deaths,
 		 (unsigned long long)(warm * 100 / (2 * c.wan_ns) / 100),
 		 (unsigned long long)(warm * 100 / (2 * c.wan_ns) % 100),
 		 (unsigned long long)(cold * 100 / (2 * c.wan_ns) / 100),

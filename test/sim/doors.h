@@ -34,6 +34,7 @@ struct doors_conf {
 	uint32_t doors_max, imports_max, per_proc_max, asks_per_s;
 	uint32_t most; /* doors and imports there may ever be */
 	uint64_t lost_ns;
+	bool claims; /* some doors have addresses that were known before; with one relay each */
 };
 
 enum door_state { DOOR_STATE_ASKED, DOOR_STATE_OPEN, DOOR_STATE_REFUSED, DOOR_STATE_GONE };
@@ -114,6 +115,7 @@ struct doors {
 	uint32_t ndoors, nimports;
 	uint32_t wan[DOORS_RELAYS][DOORS_RELAYS]; /* links */
 	struct doors_rogue *rogue;		  /* or NULL */
+	uint32_t claims, given;			  /* addresses that were known before */
 	uint64_t resets, told, refused, questions, answers, forged_segments;
 };
 
@@ -155,6 +157,8 @@ struct suci_config doors_endpoint_conf(const struct doors *w, uint32_t paths, ui
 void *doors_memory(size_t len);
 uint32_t doors_ipv4_to(const struct suci_out *o);
 void doors_start_relay(struct doors_relay *r);
+/* A door of the process: its place at the client. */
+uint32_t doors_open(struct doors_proc *p, uint16_t n, uint64_t realm, uint32_t door);
 /* The wide area between two clusters. */
 void doors_cut(struct doors *w, uint32_t a, uint32_t b, bool down);
 /* So many of 1e9 packets of the wide area are lost. */

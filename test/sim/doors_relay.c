@@ -220,3 +220,21 @@ doors_kill_relay(struct doors_relay *r)
 	free(r->ep_mem);
 	free(r->core_mem);
 }
+
+/* Of few labels, so that some are another's, or were until just now. */
+uint32_t
+doors_open(struct doors_proc *p, uint16_t n, uint64_t realm, uint32_t door)
+{
+	struct doors *w = p->w;
+	if (!w->conf.claims || door % 4 != 3)
+		return door_client_open(&p->client, 0, n, realm, door);
+	struct door_address a = {
+		.realm = realm,
+		.token = 0x9e3779b97f4a7c15u * (door + 1),
+		.label = DOOR_CLAIMS + 4 * (door / 4 % 24),
+		.n = n,
+		.nrelays = 1,
+		.relay = {{w->relay[p->cluster].ipv4[RELAY_LEG_GLOBAL], UDP_PORT}}};
+	w->claims++;
+	return door_client_claim(&p->client, 0, &a, door);
+}

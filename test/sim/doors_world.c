@@ -383,6 +383,7 @@ take_address(void *user, uint32_t own)
 		return;
 	}
 	d->at = o->at;
+	p->w->given += o->claimed;
 	d->len = (uint8_t)door_address_encode(&d->at, d->address);
 	d->state = DOOR_STATE_OPEN;
 	INVARIANT(p->w->s, REACH, d->len && d->at.n == d->n && d->at.realm == d->realm,
@@ -542,8 +543,7 @@ doors_register(struct doors_proc *p, uint16_t n, uint64_t realm)
 {
 	struct doors *w = p->w;
 	uint32_t i = w->ndoors;
-	uint32_t place = p->up && i < w->conf.most ? door_client_open(&p->client, 0, n, realm, i)
-						   : DOOR_CLIENT_NONE;
+	uint32_t place = p->up && i < w->conf.most ? doors_open(p, n, realm, i) : DOOR_CLIENT_NONE;
 	if (place == DOOR_CLIENT_NONE)
 		return DOORS_NONE;
 	w->ndoors++;

@@ -316,6 +316,64 @@ bad_configurations_are_named(void **state)
 	datagram_close(s);
 }
 
+static void
+open_no_claim(struct datagram_conf c, const char *relay, uint64_t realm, const char *address,
+	      const char *says)
+{
+	c.relay = relay;
+	c.realm = realm;
+	c.address = address;
+	assert_null(datagram_open_with(&c));
+	assert_int_equal(errno, EINVAL);
+	if (!strstr(datagram_error(NULL), says))
+		fail_msg("%s", datagram_error(NULL));
+}
+
+/* Addresses that are known before anybody has them. */
+static void
+claims_are_read(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"", "127.0.0.1", "[::1]:7812", "127.0.0.1:1,127.0.0.1:1",
+					  "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"};
+	char at[DATAGRAM_ADDRESS_MAX], again[DATAGRAM_ADDRESS_MAX];
+	struct datagram_claim claim = {.realm = REALM};
+	struct datagram_conf c;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		claim.relay = bad[i];
+		assert_int_equal(datagram_address_for(&claim, at), -1);
+		assert_int_equal(errno, EINVAL);
+		assert_non_null(strstr(datagram_error(NULL), "IPv4:port"));
+	}
+	claim.relay = "192.0.2.1:7812";
+	claim.number = DATAGRAM_CLAIMS;
+	assert_int_equal(datagram_address_for(&claim, at), -1);
+	assert_non_null(strstr(datagram_error(NULL), "number"));
+	claim.number--;
+	assert_int_equal(datagram_address_for(&claim, at), 0);
+	assert_int_equal(datagram_address_for(&claim, again), 0);
+	assert_string_equal(at, again);
+	datagram_conf_init(&c);
+	c.doors = 1;
+	open_no_claim(c, "10.0.0.254:7812", REALM + 1, at, "realm");
+	open_no_claim(c, NULL, REALM, at, "conf.relay");
+	open_no_claim(c, "10.0.0.254:7812,10.0.0.253:7812", REALM, at, "number of relays");
+	again[9] ^= 1;
+	open_no_claim(c, "10.0.0.254:7812", REALM, again, "address");
+	struct door_address other = {
+		.realm = REALM, .label = 5, .n = 4, .nrelays = 1, .relay = {{1, 1}}};
+	assert_int_equal(door_address_print(&other, again), 0);
+	open_no_claim(c, "10.0.0.254:7812", REALM, again, "datagram_address_for");
+	c.doors = 0;
+	open_no_claim(c, NULL, REALM, at, "doors");
+	c.doors = 1;
+	c.ip = "127.0.0.1";
+	struct datagram_sock *s = datagram_open_with(&c);
+	assert_int_equal(datagram_claimed(s), -1);
+	assert_int_equal(errno, EINVAL);
+	datagram_close(s);
+}
+
 int
 main(void)
 {
@@ -329,6 +387,7 @@ main(void)
 		cmocka_unit_test(stale_addresses_reach_nobody),
 		cmocka_unit_test(ids_are_bounded),
 		cmocka_unit_test(bad_configurations_are_named),
+		cmocka_unit_test(claims_are_read),
 	};
 	return cmocka_run_group_tests_name("datagram doors", tests, NULL, NULL);
 }

@@ -655,6 +655,98 @@ doors_outlive_relays(void **state)
 	free_relays(w);
 }
 
+static struct datagram_conf
+conf_of_claim(struct relays *w, uint32_t relay, uint32_t number, char address[DATAGRAM_ADDRESS_MAX])
+{
+	struct datagram_claim claim = {
+		.relay = w->at[relay], .number = number, .realm = REALM, .token = 17 + number};
+	struct datagram_conf c;
+	assert_int_equal(datagram_address_for(&claim, address), 0);
+	datagram_conf_init(&c);
+	c.doors = 8;
+	c.relay = w->at[relay];
+	c.realm = REALM;
+	c.address = address;
+	c.liveness_ms = 500;
+	c.close_ms = 500;
+	c.connect_ms = 1000;
+	c.sockbuf_bytes = 1u << 20;
+	return c;
+}
+
+static void
+open_claimed(struct relays *w, uint32_t i, uint32_t relay, uint32_t number,
+	     char address[DATAGRAM_ADDRESS_MAX])
+{
+	struct datagram_conf c = conf_of_claim(w, relay, number, address);
+	w->k.s[i] = datagram_open_with(&c);
+	if (!w->k.s[i])
+		fail_msg("%s", datagram_error(NULL));
+	w->k.n = i >= w->k.n ? i + 1 : w->k.n;
+}
+
+static int
+claimed(struct relays *w, uint32_t i)
+{
+	return datagram_claimed(w->k.s[i]) == 0 ? 0 : errno;
+}
+
+/* Both know each other's address before the other one is there, and nobody says it. */
+static void
+addresses_are_known_before(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX], got[DATAGRAM_ADDRESS_MAX];
+	open_claimed(w, 0, 0, 0, a);
+	assert_int_equal(claimed(w, 0), EAGAIN);
+	KIT_UNTIL(&w->k, claimed(w, 0) == 0);
+	open_claimed(w, 1, 1, 1, b);
+	int64_t there = datagram_open_at(w->k.s[1], a);
+	send_relayed(w, 1, there, "question");
+	int64_t from = expect_relayed(w, 0, "question");
+	send_relayed(w, 0, from, "answer");
+	assert_int_equal(expect_relayed(w, 1, "answer"), there);
+	assert_int_equal(datagram_open_at(w->k.s[0], a), 0); /* our own */
+	int64_t back = datagram_open_at(w->k.s[0], b);
+	send_relayed(w, 0, back, "more");
+	assert_int_equal(expect_relayed(w, 1, "more"), there);
+	/* It says where its process is, too; nobody needs that. */
+	address_of(w, 0, got);
+	assert_int_equal(datagram_open_at(w->k.s[1], got), there);
+	free_relays(w);
+}
+
+static void
+one_has_an_address(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char a[DATAGRAM_ADDRESS_MAX];
+	open_claimed(w, 0, 0, 0, a);
+	KIT_UNTIL(&w->k, claimed(w, 0) == 0);
+	open_claimed(w, 1, 0, 0, a);
+	KIT_UNTIL(&w->k, claimed(w, 1) == EADDRINUSE);
+	print_message("  %s\n", datagram_error(w->k.s[1]));
+	char got[DATAGRAM_ADDRESS_MAX];
+	assert_int_equal(datagram_address(w->k.s[1], got), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	uint64_t refused = counters_of(w, 0).door_named;
+	assert_true(refused >= 2 && refused < 20); /* five a second */
+	/* Who had it leaves: it is the other one's without a word. */
+	datagram_close(w->k.s[0]);
+	w->k.s[0] = NULL;
+	KIT_UNTIL(&w->k, claimed(w, 1) == 0);
+	/* The relay is elsewhere than the address says. */
+	struct datagram_conf c = conf_of_claim(w, 1, 3, a);
+	c.relay = w->at[0];
+	w->k.s[0] = datagram_open_with(&c);
+	assert_non_null(w->k.s[0]);
+	KIT_UNTIL(&w->k, claimed(w, 0) == EADDRNOTAVAIL);
+	print_message("  %s\n", datagram_error(w->k.s[0]));
+	free_relays(w);
+}
+
 /* What no relay is. */
 static void
 relays_are_read(void **state)
@@ -691,6 +783,8 @@ main(void)
 		cmocka_unit_test(relay_is_replaced),
 		cmocka_unit_test(doors_are_bounded),
 		cmocka_unit_test(doors_outlive_relays),
+		cmocka_unit_test(addresses_are_known_before),
+		cmocka_unit_test(one_has_an_address),
 		cmocka_unit_test(relays_are_read),
 	};
 	return cmocka_run_group_tests_name("datagram doors over relays", tests, NULL, NULL);

@@ -386,11 +386,11 @@ learn_name(struct door_client *c, uint32_t site, const struct relay_door_note *n
 }
 
 static void
-learn_refusal(struct door_client *c, uint32_t site, uint32_t request)
+learn_refusal(struct door_client *c, uint32_t site, const struct relay_door_note *n)
 {
-	struct door_client_import *m = import_at(c, site, request);
+	struct door_client_import *m = import_at(c, site, n->request);
 
-	door_client_refused_own(c, site, request);
+	door_client_refused_own(c, site, n);
 	if (m && m->state == DOOR_CLIENT_WAITS)
 		m->state = DOOR_CLIENT_FREE;
 	else if (m && (m->state == DOOR_CLIENT_ASKED || m->state == DOOR_CLIENT_NAMED))
@@ -425,7 +425,7 @@ door_client_note(struct door_client *c, uint32_t site, const void *note, size_t 
 		door_client_learn_own(c, site, &n);
 		break;
 	case RELAY_DOOR_REFUSED:
-		learn_refusal(c, site, n.request);
+		learn_refusal(c, site, &n);
 		break;
 	case RELAY_DOOR_IMPORTED:
 		learn_label(c, site, &n);

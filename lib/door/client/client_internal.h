@@ -26,7 +26,7 @@ bool door_client_letter(struct door_client *c, uint32_t site, uint8_t op, uint32
 /* Say what is to be said about it.  false: no room. */
 bool door_client_serve_own(struct door_client *c, uint32_t own);
 void door_client_learn_own(struct door_client *c, uint32_t site, const struct relay_door_note *n);
-void door_client_refused_own(struct door_client *c, uint32_t site, uint32_t request);
+void door_client_refused_own(struct door_client *c, uint32_t site, const struct relay_door_note *n);
 /* That relay is gone. */
 void door_client_down_own(struct door_client *c, uint32_t own, uint32_t site, bool again);
 /* NULL, or what does not agree. */

@@ -70,8 +70,8 @@ settle_end(struct door_client_own *d)
 					     : DOOR_CLIENT_FREE;
 }
 
-uint32_t
-door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm, uint32_t whose)
+static uint32_t
+take_own_place(struct door_client *c, uint32_t from)
 {
 	uint32_t i = from;
 
@@ -81,6 +81,16 @@ door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t real
 		return DOOR_CLIENT_NONE;
 	/* Those between were never used. */
 	c->owns = i < c->owns ? c->owns : i + 1;
+	return i;
+}
+
+uint32_t
+door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm, uint32_t whose)
+{
+	uint32_t i = take_own_place(c, from);
+
+	if (i == DOOR_CLIENT_NONE)
+		return i;
 	c->own[i] = (struct door_client_own){.at = {.realm = realm, .n = n}, .whose = whose};
 	want_anew(c, i);
 	return i;
@@ -117,6 +127,20 @@ want_back(struct door_client *c, struct door_client_own *d)
 	d->back = true;
 	d->state = DOOR_CLIENT_WANTED;
 	c->conf.ops->wake(c->conf.user);
+}
+
+uint32_t
+door_client_claim(struct door_client *c, uint32_t from, const struct door_address *at,
+		  uint32_t whose)
+{
+	uint32_t i = take_own_place(c, from);
+
+	if (i == DOOR_CLIENT_NONE)
+		return i;
+	c->own[i] =
+		(struct door_client_own){.at = *at, .whose = whose, .keeps = true, .claimed = true};
+	want_back(c, &c->own[i]);
+	return i;
 }
 
 bool
@@ -163,6 +187,8 @@ choose_first(struct door_client *c, struct door_client_own *d)
 static void
 choose_any(struct door_client *c, struct door_client_own *d)
 {
+	if (d->at.nrelays == 1 && !c->site[d->first].up && d->claimed)
+		return;
 	if (d->at.nrelays == 1 && !c->site[d->first].up) {
 		want_anew(c, (uint32_t)(d - c->own));
 		choose_first(c, d);
@@ -271,10 +297,11 @@ is_same_door(const struct door_client_own *d, uint32_t site, const struct door_a
 
 /* It is not given back there; the other relay of the address may still do so. */
 static void
-miss_back(struct door_client *c, struct door_client_own *d, uint32_t site)
+miss_back(struct door_client *c, struct door_client_own *d, uint32_t site, enum door_client_why why)
 {
 	uint32_t other = 1u - site;
 
+	d->why = (uint8_t)why;
 	if (c->site[other].up && d->there[other] & (DOOR_CLIENT_ASK | DOOR_CLIENT_SAID))
 		return;
 	d->there[other] = 0;
@@ -286,9 +313,14 @@ static void
 learn_back(struct door_client *c, struct door_client_own *d, uint32_t site,
 	   const struct door_address *a)
 {
-	if (!door_address_same(a, &d->at)) {
+	struct door_address want = d->at;
+
+	if (d->claimed)
+		want.cluster = a->cluster;
+	if (!door_address_same(a, &want)) {
 		(void)door_client_letter(c, site, RELAY_DOOR_LEAVE, a->label, 0);
-		miss_back(c, d, site);
+		d->is_at = a->relay[0];
+		miss_back(c, d, site, DOOR_CLIENT_ELSEWHERE);
 		return;
 	}
 	d->there[site] |= DOOR_CLIENT_HAS;
@@ -351,9 +383,11 @@ door_client_learn_own(struct door_client *c, uint32_t site, const struct relay_d
 }
 
 void
-door_client_refused_own(struct door_client *c, uint32_t site, uint32_t request)
+door_client_refused_own(struct door_client *c, uint32_t site, const struct relay_door_note *n)
 {
-	struct door_client_own *d = own_asked(c, site, request);
+	struct door_client_own *d = own_asked(c, site, n->request);
+	enum door_client_why why =
+		n->label == RELAY_DOOR_TAKEN ? DOOR_CLIENT_TAKEN : DOOR_CLIENT_FULL;
 
 	if (!d || !(d->there[site] & DOOR_CLIENT_SAID))
 		return;
@@ -361,11 +395,12 @@ door_client_refused_own(struct door_client *c, uint32_t site, uint32_t request)
 	if (d->state == DOOR_CLIENT_WAITS) {
 		settle_end(d);
 	} else if (d->back) {
-		miss_back(c, d, site);
+		miss_back(c, d, site, why);
 	} else if (d->at.label) {
 		stay_alone(c, d, site);
 	} else {
 		d->state = DOOR_CLIENT_OVER;
+		d->why = DOOR_CLIENT_FULL;
 		c->conf.ops->opened(c->conf.user, (uint32_t)(d - c->own));
 	}
 }

@@ -34,6 +34,8 @@
 #define DOOR_VERSION_NEAR 3
 #define DOOR_RELAYS_MAX	  3u
 #define DOOR_LABELS_END	  (1u << 24) /* labels of doors are below */
+/* From here on no relay gives labels: whose address was known before says which it is to have. */
+#define DOOR_CLAIMS	  (DOOR_LABELS_END - (1u << 18))
 #define DOOR_ADDRESS_MIN  38u
 #define DOOR_ADDRESS_MAX  50u
 #define DOOR_TEXT_PREFIX  "door:"

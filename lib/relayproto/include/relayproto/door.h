@@ -10,7 +10,7 @@
  *     3 LEAVE       process  the first of n                -
  *     4 IMPORT      process  of its own door, or 0         u8 len | address
  *     5 IMPORTED    relay    what it is called             u16 n | u16 turn
- *     6 REFUSED     relay    0                             -
+ *     6 REFUSED     relay    0, of a REGISTER why          -
  *     7 HOLD        process  that it was called by         -
  *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
  *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         words
@@ -26,7 +26,8 @@
  *
  * A REGISTER with a label is about a door at two relays: the other one is at that global address,
  * and either has given the door that label, or is asked to have it under that label, too.  Without
- * another relay it is about a door that the relay gave that label, and has forgotten since.
+ * another relay it is about a door that the relay gave that label, and has forgotten since; or
+ * about one whose label no relay gives, from DOOR_CLAIMS on (door/address.h).
  *
  * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
  * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Words are nothing, or a text, u8
@@ -66,6 +67,10 @@ enum relay_door_op {
 	RELAY_DOOR_WITHDRAW = 12,
 	RELAY_DOOR_NAMED = 13,
 };
+
+/* In REFUSED of a REGISTER with a label: somebody has that, or had it until just now.  Older relays
+ * say 0. */
+#define RELAY_DOOR_TAKEN 1u
 
 /* In an ANSWER that is not ok: there is such a door, and realm or token are wrong. */
 #define RELAY_DOOR_GUESSED 1u

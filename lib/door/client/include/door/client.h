@@ -29,6 +29,9 @@
  * themselves that they are new.  It is OVER if no relay gives it: somebody has its labels, or they
  * are not free yet.
  *
+ * A door may also be asked for by an address that its owner was given (door_client_claim()), as if
+ * it had had that and lost it.
+ *
  * Sans-I/O.  Memory  the owner's: the object and its two tables.  Units  nanoseconds.
  * Threads  one owner at a time.  Callbacks may call any function but _turn, _note, _up, _down.
  * Limits   the tables; DOOR_CLIENT_PLACES each; DOOR_CLIENT_LETTERS words that wait for room, at
@@ -60,6 +63,13 @@ enum door_client_state {
 	DOOR_CLIENT_ENDS,  /* and that is still to be said */
 };
 
+/* Why an own door is OVER. */
+enum door_client_why {
+	DOOR_CLIENT_FULL,      /* its relay has no room, or none for doors of that kind */
+	DOOR_CLIENT_TAKEN,     /* somebody has its address, or had it until just now */
+	DOOR_CLIENT_ELSEWHERE, /* the relay gave another address: is_at */
+};
+
 /* Of an own door at one site. */
 enum door_client_there {
 	DOOR_CLIENT_ASK = 1,   /* REGISTER is to be said */
@@ -78,6 +88,9 @@ struct door_client_own {
 	uint8_t there[DOOR_CLIENT_SITES]; /* enum door_client_there */
 	bool keeps;			  /* its address, when it is lost */
 	bool back;			  /* it is asked for by the address that it had */
+	bool claimed;			  /* or that it was given */
+	uint8_t why;			  /* OVER: enum door_client_why */
+	struct door_relay is_at;	  /* ELSEWHERE: the relay, as it says itself */
 };
 
 struct door_client_import {
@@ -103,7 +116,7 @@ struct door_client_ops {
 	bool (*say)(void *user, uint32_t site, const void *note, size_t len);
 	/* door_client_turn() has something to do. */
 	void (*wake)(void *user);
-	/* HAVE, or OVER: the relay has no room. */
+	/* HAVE, or OVER: own[].why. */
 	void (*opened)(void *user, uint32_t own);
 	/* NAMED, or HAVE, at first or anew. */
 	void (*reached)(void *user, uint32_t import);
@@ -184,6 +197,10 @@ bool door_client_turn(struct door_client *c);
 /* n labels; the place is the lowest that is free from `from` on. */
 uint32_t door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm,
 			  uint32_t whose);
+/* An address whose label is from DOOR_CLAIMS on, at the relays of the sites, in their order.  Which
+ * cluster it says is not looked at.  It keeps it, as after door_client_keep(). */
+uint32_t door_client_claim(struct door_client *c, uint32_t from, const struct door_address *at,
+			   uint32_t whose);
 void door_client_close(struct door_client *c, uint32_t own);
 /* Once it HAS an address it keeps that. */
 void door_client_keep(struct door_client *c, uint32_t own);
