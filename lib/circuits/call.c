@@ -88,13 +88,15 @@ circ_call_plan(const struct circ_call *c, const struct circ_call_mode *m, struct
 	       struct circ_call_plan *out, struct base_space *s)
 {
 	uint32_t all = c->messages + m->aheads;
+	slots->links = m->links;
 	struct circ_demand *demand = call_joined(c, m, s);
 	void *mem = base_take(s, circ_plan_footprint(slots, all));
 	uint32_t *by = base_take(s, c->messages * sizeof *by);
+	uint32_t *nth = base_take(s, c->messages * sizeof *nth);
 	uint32_t *batch = base_take(s, c->messages * sizeof *batch);
-	uint32_t setups = all + slots->nodes * slots->stride;
+	uint32_t setups = (uint32_t)circ_plan_setups(slots, all);
 	void *run = base_take(s, circ_run_bound(setups, all, slots->nodes));
-	if (!demand || !mem || !by || !batch || !run)
+	if (!demand || !mem || !by || !nth || !batch || !run)
 		return false;
 	struct circ_plan_wish wish = {.mode = m->mode,
 				      .demand = demand,
@@ -104,9 +106,11 @@ circ_call_plan(const struct circ_call *c, const struct circ_call_mode *m, struct
 	circ_plan_make(&out->plan, &wish, slots, mem);
 	for (uint32_t i = 0; i < c->messages; i++) {
 		by[i] = out->plan.by[c->at[i]];
+		nth[i] = out->plan.nth[c->at[i]];
 		batch[i] = out->plan.batch[c->at[i]];
 	}
 	out->plan.by = by;
+	out->plan.nth = nth;
 	out->plan.batch = batch;
 	circ_run_start(&out->run, &out->plan, run);
 	return true;

@@ -6,10 +6,16 @@
 
 #include <string.h>
 
+/* What wanted_at() says is below UNWANTED of pairs that are not needed again, and at most
+ * EXTRA_WANTED of extra links. */
+#define UNWANTED     (1ull << 62)
+#define EXTRA_WANTED (1ull << 63)
+
 /* A pair of nodes that exchange something. */
 struct edge {
 	uint32_t a, b;
-	uint32_t setup; /* the one that lights it now, or CIRC_NONE */
+	uint32_t setup; /* the one that lights it now, the first of its links, or CIRC_NONE */
+	uint32_t links; /* lit now */
 	uint32_t next;	/* demand that uses it next */
 	uint32_t seen;	/* stamp of the count batched took it into */
 };
@@ -24,6 +30,7 @@ struct maker {
 	uint32_t *edge_of;		      /* [all demands] */
 	uint32_t *next;			      /* [all demands] the next one with the same edge */
 	uint32_t *held;			      /* [slots] the set-up there, or CIRC_NONE */
+	uint8_t *lit;			      /* [setups] */
 	uint32_t *in_batch, *in_stamp, *need; /* [nodes] */
 	uint32_t *place;		      /* [all places] the set-up there, or CIRC_NONE */
 	uint32_t *taken; /* [2 * pools] places in the batch; in a round that is looked at */
@@ -108,6 +115,12 @@ circ_slots_pool(const struct circ_slots *s, uint32_t a, uint32_t b, uint32_t i)
 	return 1 + s->group[i == 1 ? a : b];
 }
 
+static uint32_t
+links_plan(const struct maker *k)
+{
+	return k->s->links ? k->s->links : 1;
+}
+
 static size_t
 hash_size(size_t demands, size_t slots)
 {
@@ -118,11 +131,18 @@ hash_size(size_t demands, size_t slots)
 }
 
 size_t
+circ_plan_setups(const struct circ_slots *s, uint32_t demands)
+{
+	return (size_t)demands * (s->links ? s->links : 1) + (size_t)s->nodes * s->stride;
+}
+
+size_t
 circ_plan_footprint(const struct circ_slots *s, uint32_t demands)
 {
 	size_t slots = (size_t)s->nodes * s->stride, edges = demands + slots;
-	return base_carved((demands + slots) * sizeof(struct circ_setup)) +
-	       4 * base_carved(demands * 4) + base_carved(edges * sizeof(struct edge)) +
+	size_t setups = circ_plan_setups(s, demands);
+	return base_carved(setups * sizeof(struct circ_setup)) + base_carved(setups) +
+	       5 * base_carved((size_t)demands * 4) + base_carved(edges * sizeof(struct edge)) +
 	       base_carved(hash_size(demands, slots) * 4) + base_carved(slots * 4) +
 	       3 * base_carved((size_t)s->nodes * 4) +
 	       (has_limits(s) ? base_carved((size_t)first_place(s, count_pools(s)) * 4) +
@@ -142,7 +162,7 @@ edge_of(struct maker *k, uint32_t x, uint32_t y)
 		if (e->a == a && e->b == b)
 			return e;
 	}
-	k->edge[k->edges] = (struct edge){a, b, CIRC_NONE, CIRC_NONE, 0};
+	k->edge[k->edges] = (struct edge){.a = a, .b = b, .setup = CIRC_NONE, .next = CIRC_NONE};
 	k->hash[i] = ++k->edges;
 	return &k->edge[k->edges - 1];
 }
@@ -169,10 +189,25 @@ new_setup(struct maker *k, const struct edge *e, uint32_t slot_a, uint32_t slot_
 						  .slot_a = slot_a,
 						  .slot_b = slot_b,
 						  .before_a = CIRC_NONE,
-						  .before_b = CIRC_NONE};
+						  .before_b = CIRC_NONE,
+						  .first = CIRC_NONE,
+						  .more = CIRC_NONE};
+	k->lit[p->setups] = 0;
 	for (uint32_t i = 0; i < CIRC_POOLS; i++)
 		p->setup[p->setups].place[i] = p->setup[p->setups].before_place[i] = CIRC_NONE;
 	return p->setups++;
+}
+
+/* From now on it helps with the messages of the pair's first link. */
+static void
+join_links(struct circ_plan *p, uint32_t first, uint32_t extra)
+{
+	struct circ_setup *u = &p->setup[extra], *f = &p->setup[first];
+	u->first = first;
+	u->from = f->messages;
+	u->until = UINT32_MAX; /* none yet */
+	u->more = f->more;
+	f->more = extra;
 }
 
 static void
@@ -180,23 +215,32 @@ hold_plan(struct maker *k, uint32_t setup)
 {
 	const struct circ_setup *u = &k->p->setup[setup];
 	struct circ_slots *s = k->s;
+	struct edge *e = edge_of(k, u->a, u->b);
 	uint32_t x = u->a * s->stride + u->slot_a, y = u->b * s->stride + u->slot_b;
 	k->held[x] = k->held[y] = setup;
 	s->slot[x] = (struct circ_slot){u->b, u->slot_b, s->clock};
 	s->slot[y] = (struct circ_slot){u->a, u->slot_a, s->clock};
-	edge_of(k, u->a, u->b)->setup = setup;
+	k->lit[setup] = 1;
+	e->links++;
+	if (u->first == CIRC_NONE)
+		e->setup = setup;
 }
 
-/* The lower, the sooner it goes: empty, gone already, needed latest. */
+/* The lower, the sooner it goes: empty, gone already, needed latest.  Of the links of a pair extra
+ * ones go first, and those of pairs that are needed again before all others that are. */
 static uint64_t
 wanted_at(struct maker *k, uint32_t setup)
 {
 	const struct circ_setup *u = &k->p->setup[setup];
 	const struct edge *e = edge_of(k, u->a, u->b);
-	if (e->setup != setup)
+	bool extra = u->first != CIRC_NONE;
+	if (!k->lit[setup])
 		return 0;
-	uint64_t used = k->s->slot[u->a * k->s->stride + u->slot_a].used;
-	return e->next == CIRC_NONE ? 1 + used : UINT64_MAX - e->next;
+	const struct circ_setup *f = extra ? &k->p->setup[u->first] : u;
+	uint64_t used = k->s->slot[f->a * k->s->stride + f->slot_a].used;
+	if (e->next == CIRC_NONE)
+		return 2 + 2 * used - extra;
+	return (extra ? EXTRA_WANTED : UINT64_MAX) - e->next;
 }
 
 /* The place of a pool to take. */
@@ -234,15 +278,21 @@ room_left(struct maker *k, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* A circuit of ours goes dark: what takes its ports or its place waits for it. */
+/* A circuit of ours goes dark: what takes its ports or its place waits for it.  The far end
+ * remembers what its next circuit has to wait for. */
 static void
 darken_plan(struct maker *k, uint32_t setup)
 {
-	const struct circ_setup *u = &k->p->setup[setup];
+	struct circ_setup *u = &k->p->setup[setup];
 	struct edge *e = edge_of(k, u->a, u->b);
-	if (e->setup != setup)
+	if (!k->lit[setup])
 		return;
-	e->setup = CIRC_NONE;
+	k->lit[setup] = 0;
+	e->links--;
+	if (u->first == CIRC_NONE)
+		e->setup = CIRC_NONE;
+	else
+		u->until = k->p->setup[u->first].messages;
 	circ_slots_drop(k->s, u->a, u->slot_a);
 }
 
@@ -264,8 +314,8 @@ take_places(struct maker *k, uint32_t setup)
 	}
 }
 
-/* What earlier calls left lit.  A circuit on a port that the budget took away, or a second one
- * between the same nodes, counts as dark. */
+/* What earlier calls left lit.  A circuit on a port that the budget took away, or one more between
+ * the same nodes than may be, counts as dark. */
 static void
 adopt_plan(struct maker *k)
 {
@@ -277,7 +327,7 @@ adopt_plan(struct maker *k)
 				continue;
 			struct edge *e = edge_of(k, n, t->peer);
 			if (i >= s->ports[n] || t->peer_slot >= s->ports[t->peer] ||
-			    e->setup != CIRC_NONE || !room_left(k, n, t->peer)) {
+			    e->links >= links_plan(k) || !room_left(k, n, t->peer)) {
 				circ_slots_drop(s, n, i);
 				continue;
 			}
@@ -285,65 +335,110 @@ adopt_plan(struct maker *k)
 			uint32_t j = new_setup(k, e, i, t->peer_slot);
 			uint32_t other = t->peer * s->stride + t->peer_slot;
 			k->p->setup[j].kept = true;
+			if (e->setup != CIRC_NONE)
+				join_links(k->p, e->setup, j);
 			take_places(k, j);
 			hold_plan(k, j);
 			t->used = s->slot[other].used = used;
 		}
 }
 
-/* The slot of a node to re-aim: an empty one, else that with the furthest next use. */
+/* The slot of a node to re-aim: an empty one, else that which is wanted last. */
 static uint32_t
 victim(struct maker *k, uint32_t node)
 {
-	const struct circ_slots *s = k->s;
 	uint32_t best = 0;
-	uint64_t best_score = 0;
-	for (uint32_t i = 0; i < s->ports[node]; i++) {
-		uint32_t at = node * s->stride + i;
+	uint64_t least = UINT64_MAX;
+	for (uint32_t i = 0; i < k->s->ports[node]; i++) {
+		uint32_t at = node * k->s->stride + i;
 		if (k->held[at] == CIRC_NONE)
 			return i;
-		const struct circ_setup *u = &k->p->setup[k->held[at]];
-		const struct edge *e = edge_of(k, u->a, u->b);
-		/* no future: by age, above all that have one; gone at its far end: above those */
-		uint64_t score = e->next == CIRC_NONE ? UINT64_MAX - 1 - s->slot[at].used : e->next;
-		if (e->setup != k->held[at])
-			score = UINT64_MAX;
-		if (i == 0 || score > best_score) {
+		uint64_t wanted = wanted_at(k, k->held[at]);
+		if (wanted < least) {
 			best = i;
-			best_score = score;
+			least = wanted;
 		}
 	}
 	return best;
 }
 
-static void
-evict_plan(struct maker *k, uint32_t node, uint32_t slot)
-{
-	uint32_t at = node * k->s->stride + slot, old = k->held[at];
-	if (old == CIRC_NONE)
-		return;
-	const struct circ_setup *u = &k->p->setup[old];
-	edge_of(k, u->a, u->b)->setup = CIRC_NONE;
-	/* The far end goes dark, but remembers what its next circuit has to wait for. */
-	circ_slots_drop(k->s, node, slot);
-}
-
+/* A link of the pair over these slots. */
 static uint32_t
-aim(struct maker *k, struct edge *e, uint32_t round)
+light_up(struct maker *k, struct edge *e, uint32_t slot_a, uint32_t slot_b, uint32_t round)
 {
-	uint32_t a = e->a, b = e->b, slot_a = victim(k, a), slot_b = victim(k, b);
-	uint32_t before_a = k->held[a * k->s->stride + slot_a];
-	uint32_t before_b = k->held[b * k->s->stride + slot_b];
-	evict_plan(k, a, slot_a);
-	evict_plan(k, b, slot_b);
+	uint32_t before_a = k->held[e->a * k->s->stride + slot_a];
+	uint32_t before_b = k->held[e->b * k->s->stride + slot_b];
+	if (before_a != CIRC_NONE)
+		darken_plan(k, before_a);
+	if (before_b != CIRC_NONE)
+		darken_plan(k, before_b);
 	uint32_t j = new_setup(k, e, slot_a, slot_b);
 	k->p->setup[j].before_a = before_a;
 	k->p->setup[j].before_b = before_b;
 	k->p->setup[j].round = round;
+	if (e->setup != CIRC_NONE)
+		join_links(k->p, e->setup, j);
 	take_places(k, j);
 	hold_plan(k, j);
 	k->p->ordered++;
 	return j;
+}
+
+static void
+aim(struct maker *k, struct edge *e, uint32_t round)
+{
+	(void)light_up(k, e, victim(k, e->a), victim(k, e->b), round);
+}
+
+/* ---- more links of a pair */
+
+/* The slot of a node for an extra link of the pair, or CIRC_NONE: others need them all. */
+static uint32_t
+spare_slot(struct maker *k, uint32_t node, const struct edge *e)
+{
+	uint32_t best = CIRC_NONE;
+	/* No sooner than we do: else both took it from each other for ever. */
+	uint64_t most = e->next == CIRC_NONE ? UNWANTED : EXTRA_WANTED - e->next;
+	for (uint32_t i = 0; i < k->s->ports[node]; i++) {
+		uint32_t j = k->held[node * k->s->stride + i];
+		if (j == CIRC_NONE)
+			return i;
+		const struct circ_setup *u = &k->p->setup[j];
+		bool own = k->lit[j] && u->a == e->a && u->b == e->b;
+		uint64_t wanted = wanted_at(k, j);
+		if (!own && wanted < most) {
+			best = i;
+			most = wanted;
+		}
+	}
+	return best;
+}
+
+/* It finds a place under each limit without anybody losing one. */
+static bool
+has_spare_places(struct maker *k, const struct edge *e)
+{
+	for (uint32_t i = 0; i < CIRC_POOLS; i++) {
+		uint32_t pool = circ_slots_pool(k->s, e->a, e->b, i);
+		if (pool == CIRC_NONE)
+			continue;
+		uint32_t j = k->place[first_place(k->s, pool) + place_in(k, pool)];
+		if (j != CIRC_NONE && k->lit[j])
+			return false;
+	}
+	return true;
+}
+
+static void
+widen_pair(struct maker *k, struct edge *e, uint32_t round)
+{
+	while (e->setup != CIRC_NONE && e->links < links_plan(k) && has_spare_places(k, e)) {
+		uint32_t slot_a = spare_slot(k, e->a, e), slot_b = spare_slot(k, e->b, e);
+		if (slot_a == CIRC_NONE || slot_b == CIRC_NONE)
+			return;
+		(void)light_up(k, e, slot_a, slot_b, round);
+		k->p->extras++;
+	}
 }
 
 static bool
@@ -367,11 +462,15 @@ carry(struct maker *k, uint32_t i, uint32_t setup)
 		k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
 		return;
 	}
-	const struct circ_setup *u = &k->p->setup[setup];
-	k->p->setup[setup].messages++;
+	k->p->nth[i] = k->p->setup[setup].messages++;
 	k->s->clock++;
-	k->s->slot[u->a * k->s->stride + u->slot_a].used = k->s->clock;
-	k->s->slot[u->b * k->s->stride + u->slot_b].used = k->s->clock;
+	for (uint32_t j = setup; j != CIRC_NONE; j = k->p->setup[j].more) {
+		const struct circ_setup *u = &k->p->setup[j];
+		if (!k->lit[j])
+			continue;
+		k->s->slot[u->a * k->s->stride + u->slot_a].used = k->s->clock;
+		k->s->slot[u->b * k->s->stride + u->slot_b].used = k->s->clock;
+	}
 }
 
 /* Messages of a round and a pair go by one circuit: under limits it may be gone when the second
@@ -403,9 +502,11 @@ make_pipelined(struct maker *k)
 		}
 		if (k->p->batch[i]) /* with another of its pair */
 			continue;
-		if (e->setup == CIRC_NONE && d->bytes >= k->w->light_from &&
-		    k->w->light_from != UINT64_MAX)
+		bool pays = d->bytes >= k->w->light_from && k->w->light_from != UINT64_MAX;
+		if (pays && e->setup == CIRC_NONE)
 			aim(k, e, d->round);
+		if (pays)
+			widen_pair(k, e, d->round);
 		carry(k, i, e->setup);
 		if (has_limits(k->s))
 			carry_round(k, i, e);
@@ -424,10 +525,18 @@ in_batch(struct maker *k, uint32_t node)
 	return k->in_batch[node];
 }
 
+/* Slots that a pair takes of a node in a batch. */
+static uint32_t
+batch_width(const struct maker *k, uint32_t node)
+{
+	uint32_t most = k->w->mode == CIRC_MODE_NAIVE || has_limits(k->s) ? 1 : links_plan(k);
+	return most < k->s->ports[node] ? most : k->s->ports[node]; /* of one that has some */
+}
+
 static uint32_t
 plan_room(const struct maker *k, uint32_t node)
 {
-	return k->w->mode == CIRC_MODE_NAIVE ? 1 : k->s->ports[node];
+	return k->w->mode == CIRC_MODE_NAIVE ? 1 : k->s->ports[node] / batch_width(k, node);
 }
 
 static bool
@@ -512,6 +621,26 @@ put_in_batch(struct maker *k, const struct edge *e, uint32_t setup)
 	}
 }
 
+/* All links of the pair, as its x-th at one node and its y-th at the other. */
+static void
+light_in_batch(struct maker *k, struct edge *e, uint32_t x, uint32_t y, uint32_t round, bool turn)
+{
+	uint32_t wide_a = batch_width(k, e->a), wide_b = batch_width(k, e->b);
+	for (uint32_t i = 0; i < wide_a && i < wide_b; i++) {
+		uint32_t j = new_setup(k, e, x * wide_a + i, y * wide_b + i);
+		put_in_batch(k, e, j);
+		k->p->setup[j].batch = k->p->batches - 1;
+		k->p->setup[j].turn = turn;
+		k->p->setup[j].round = round;
+		k->p->ordered++;
+		if (i)
+			join_links(k->p, e->setup, j);
+		else
+			e->setup = j;
+		k->p->extras += i > 0;
+	}
+}
+
 /* Those of [i, end) that find ports go into the current batch; how many are left. */
 static uint32_t
 fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
@@ -528,20 +657,14 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 				left++;
 				continue;
 			}
-			uint32_t j = new_setup(k, e, x, y);
-			put_in_batch(k, e, j);
-			k->p->setup[j].batch = k->p->batches - 1;
-			k->p->setup[j].turn = turn;
-			k->p->setup[j].round = k->w->demand[i].round;
-			k->p->ordered++;
-			e->setup = j;
+			light_in_batch(k, e, x, y, k->w->demand[i].round, turn);
 			k->in_batch[e->a]++;
 			k->in_batch[e->b]++;
 		}
 		k->p->batch[i] = k->p->batches - 1;
 		k->p->by[i] = wants_light(k, i) ? e->setup : CIRC_NONE;
 		if (k->p->by[i] != CIRC_NONE)
-			k->p->setup[e->setup].messages++;
+			k->p->nth[i] = k->p->setup[e->setup].messages++;
 		else
 			k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
 	}
@@ -566,7 +689,6 @@ make_batched(struct maker *k)
 		while (fill_batch(k, i, end, turn))
 			begin_batch(k);
 	}
-	circ_slots_clear(k->s); /* all is released behind the call */
 }
 
 void
@@ -577,9 +699,11 @@ circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_
 	size_t hash = hash_size(n, slots);
 	struct maker k = {.p = p, .w = w, .s = s, .hash_mask = (uint32_t)hash - 1};
 	*p = (struct circ_plan){.mode = w->mode, .demands = w->demands};
-	p->setups_max = (uint32_t)(n + slots);
+	p->setups_max = (uint32_t)circ_plan_setups(s, (uint32_t)n);
 	p->setup = base_carve(&at, p->setups_max * sizeof *p->setup);
+	k.lit = base_carve(&at, p->setups_max);
 	p->by = base_carve(&at, n * 4);
+	p->nth = base_carve(&at, n * 4);
 	p->batch = base_carve(&at, n * 4);
 	k.edge_of = base_carve(&at, n * 4);
 	k.next = base_carve(&at, n * 4);
@@ -602,14 +726,17 @@ circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_
 	look_ahead(&k);
 	if (circ_mode_batches(w->mode)) {
 		make_batched(&k);
-		return;
+	} else {
+		memset(p->batch, 0, n * 4);
+		if (circ_mode_keeps(w->mode))
+			adopt_plan(&k);
+		else
+			circ_slots_clear(s);
+		make_pipelined(&k);
 	}
-	memset(p->batch, 0, n * 4);
-	if (circ_mode_keeps(w->mode))
-		adopt_plan(&k);
-	else
-		circ_slots_clear(s);
-	make_pipelined(&k);
 	if (!circ_mode_keeps(w->mode))
 		circ_slots_clear(s);
+	for (uint32_t j = 0; j < p->setups; j++) /* lit to the end */
+		if (p->setup[j].first != CIRC_NONE && p->setup[j].until == UINT32_MAX)
+			p->setup[j].until = p->setup[p->setup[j].first].messages;
 }

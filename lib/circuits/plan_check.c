@@ -24,6 +24,32 @@ check_setup(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
 	return NULL;
 }
 
+/* An extra link joins the nodes of its first one, and is in its batch. */
+static const char *
+check_extra(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
+{
+	const struct circ_setup *u = &p->setup[j];
+	uint32_t links = 1;
+	if (u->first == CIRC_NONE) {
+		for (uint32_t x = u->more; x != CIRC_NONE; x = p->setup[x].more)
+			if (p->setup[x].first != j)
+				return "an extra link is another pair's";
+		return NULL;
+	}
+	const struct circ_setup *f = &p->setup[u->first];
+	if (u->first >= j || f->first != CIRC_NONE || f->a != u->a || f->b != u->b ||
+	    f->batch != u->batch)
+		return "an extra link does not join the nodes of the first";
+	if (u->messages || u->from > u->until || u->until > f->messages)
+		return "an extra link helps with what is not the pair's";
+	/* Those that help when this one begins to. */
+	for (uint32_t x = f->more; x != CIRC_NONE; x = p->setup[x].more)
+		links += p->setup[x].from <= u->from && (p->setup[x].until > u->from || x == j);
+	if (links > (s->links ? s->links : 1))
+		return "a pair has more links than it may";
+	return NULL;
+}
+
 /* Does set-up i lie in a slot of j, in the same batch or without j waiting for it? */
 static bool
 collide(const struct circ_plan *p, uint32_t i, uint32_t j)
@@ -64,6 +90,17 @@ check_places(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
 	return NULL;
 }
 
+/* Whoever replaces a circuit carries messages of that round or later ones only: or not? */
+static bool
+goes_early(const struct circ_plan *p, uint32_t i, uint32_t round)
+{
+	for (uint32_t j = i + 1; j < p->setups; j++)
+		if ((p->setup[j].before_a == i || p->setup[j].before_b == i) &&
+		    p->setup[j].round < round)
+			return true;
+	return false;
+}
+
 const char *
 circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
 		const struct circ_slots *s)
@@ -72,6 +109,8 @@ circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
 		const char *why = check_setup(p, s, j);
 		if (!why)
 			why = check_places(p, s, j);
+		if (!why)
+			why = check_extra(p, s, j);
 		if (why)
 			return why;
 		for (uint32_t i = 0; i < j; i++)
@@ -85,12 +124,12 @@ circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
 		const struct circ_demand *d = &w->demand[m];
 		if (!(u->a == d->from && u->b == d->to) && !(u->b == d->from && u->a == d->to))
 			return "a message goes by a circuit between others";
-		/* Whoever replaces this circuit carries later messages only. */
-		for (uint32_t j = p->by[m] + 1; j < p->setups; j++)
-			if ((p->setup[j].before_a == p->by[m] ||
-			     p->setup[j].before_b == p->by[m]) &&
-			    p->setup[j].round < d->round)
-				return "a circuit goes before its last message";
+		if (goes_early(p, p->by[m], d->round))
+			return "a circuit goes before its last message";
+		for (uint32_t x = u->more; x != CIRC_NONE; x = p->setup[x].more)
+			if (p->nth[m] >= p->setup[x].from && p->nth[m] < p->setup[x].until &&
+			    goes_early(p, x, d->round))
+				return "an extra link goes before its last message";
 	}
 	return NULL;
 }

@@ -125,8 +125,9 @@ arrivals(struct predictor *k)
 }
 
 static double
-takes_s(const struct predictor *k, const struct coll_message *m, enum circ_way way)
+takes_s(const struct predictor *k, uint32_t at, enum circ_way way)
 {
+	const struct coll_message *m = &k->message[at];
 	const struct circ_costs *c = k->q->costs;
 	const uint32_t *of = k->q->node_of;
 	double n = (double)m->bytes;
@@ -134,7 +135,7 @@ takes_s(const struct predictor *k, const struct coll_message *m, enum circ_way w
 		return c->local_alpha_s + n * c->local_beta_s_per_byte;
 	if (way == CIRC_WAY_PACKET)
 		return c->packet_alpha_s + n * c->packet_beta_s_per_byte;
-	return c->alpha_s + n * c->beta_s_per_byte;
+	return c->alpha_s + n * c->beta_s_per_byte / circ_run_links(k->q->run, at);
 }
 
 static void
@@ -153,7 +154,7 @@ starts(struct predictor *k)
 		}
 		k->sends[msg->from] = k->receives[msg->to] = 1;
 		note_predict(k, CIRC_EVENT_STARTED, m);
-		push_predict(k, k->now_s + takes_s(k, msg, way), MESSAGE_OVER, m);
+		push_predict(k, k->now_s + takes_s(k, m, way), MESSAGE_OVER, m);
 	}
 	k->waits = keep;
 }

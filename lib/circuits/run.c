@@ -28,6 +28,20 @@ circ_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
 	       base_carved((size_t)batches * 4) + base_carved((size_t)n * 4) + BASE_CARVE_ALIGN;
 }
 
+/* An extra link of a pair: messages do not wait for it. */
+static bool
+is_extra(const struct circ_run *r, uint32_t j)
+{
+	return r->plan->setup[j].first != CIRC_NONE;
+}
+
+static bool
+helps(const struct circ_run *r, uint32_t extra, uint32_t message)
+{
+	const struct circ_setup *u = &r->plan->setup[extra];
+	return r->plan->nth[message] >= u->from && r->plan->nth[message] < u->until;
+}
+
 static void
 enqueue_run(struct circ_run *r, uint32_t j)
 {
@@ -181,7 +195,8 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 	memset(r->next, 0xff, (size_t)p->setups * 4 * NEXTS);
 	memset(r->batch_left, 0, (size_t)p->batches * 4);
 	for (uint32_t j = 0; j < p->setups; j++) {
-		r->left[j] = p->setup[j].messages;
+		r->left[j] = is_extra(r, j) ? p->setup[j].until - p->setup[j].from
+					    : p->setup[j].messages;
 		if (p->setup[j].kept)
 			r->state[j] = LIT;
 	}
@@ -203,15 +218,29 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 	}
 }
 
+/* An extra link whose messages are over before its ports were free: nobody needs it. */
+static bool
+comes_too_late(const struct circ_run *r, uint32_t j)
+{
+	return is_extra(r, j) && r->state[j] == WAITING && r->left[j] == 0 &&
+	       !circ_mode_batches(r->plan->mode);
+}
+
 uint32_t
 circ_run_order(struct circ_run *r)
 {
-	if (r->head == r->tail)
-		return CIRC_NONE;
-	uint32_t j = r->queue[r->head++];
-	if (r->state[j] == WAITING)
-		r->state[j] = ORDERED;
-	return j;
+	while (r->head != r->tail) {
+		uint32_t j = r->queue[r->head++];
+		if (comes_too_late(r, j)) {
+			r->state[j] = ENDED;
+			end_run(r, j);
+			continue;
+		}
+		if (r->state[j] == WAITING)
+			r->state[j] = ORDERED;
+		return j;
+	}
+	return CIRC_NONE;
 }
 
 void
@@ -237,9 +266,31 @@ enum circ_way
 circ_run_way(const struct circ_run *r, uint32_t m)
 {
 	uint32_t j = r->plan->by[m];
-	if (j == CIRC_NONE || r->state[j] == FAILED)
+	if (j == CIRC_NONE)
 		return CIRC_WAY_PACKET;
-	return r->state[j] == LIT ? CIRC_WAY_LIGHT : CIRC_WAY_WAIT;
+	if (circ_run_link(r, m, 0) != CIRC_NONE)
+		return CIRC_WAY_LIGHT;
+	return r->state[j] == FAILED ? CIRC_WAY_PACKET : CIRC_WAY_WAIT;
+}
+
+uint32_t
+circ_run_link(const struct circ_run *r, uint32_t m, uint32_t i)
+{
+	const struct circ_setup *u = r->plan->setup;
+	uint32_t j = r->plan->by[m];
+	for (uint32_t x = j; x != CIRC_NONE; x = u[x].more)
+		if (r->state[x] == LIT && (x == j || helps(r, x, m)) && i-- == 0)
+			return x;
+	return CIRC_NONE;
+}
+
+uint32_t
+circ_run_links(const struct circ_run *r, uint32_t m)
+{
+	uint32_t n = 0;
+	while (circ_run_link(r, m, n) != CIRC_NONE)
+		n++;
+	return n;
 }
 
 void
@@ -249,6 +300,14 @@ circ_run_over(struct circ_run *r, uint32_t m)
 	if (j != CIRC_NONE) {
 		BASE_ASSERT(r->left[j] > 0);
 		r->left[j]--;
+	}
+	for (uint32_t x = j == CIRC_NONE ? j : r->plan->setup[j].more; x != CIRC_NONE;
+	     x = r->plan->setup[x].more) {
+		if (!helps(r, x, m))
+			continue;
+		r->left[x]--;
+		if (!circ_mode_batches(r->plan->mode))
+			end_if_idle(r, x);
 	}
 	if (circ_mode_batches(r->plan->mode)) {
 		if (j != CIRC_NONE) {

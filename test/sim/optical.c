@@ -40,6 +40,7 @@ struct job {
 	struct circ_slot slot[NODES * NODE_PORTS];
 	uint32_t ports[NODES], port_of[NODES * NODE_PORTS];
 	uint32_t group[NODES], waves[2]; /* wavelengths */
+	uint32_t links_max;		 /* of two nodes at once */
 	struct circ_fabric fabric;
 	/* the call */
 	struct obs_args args;
@@ -61,7 +62,7 @@ struct world_of_light {
 	uint32_t node_of[OSW_PORTS];
 	bool own[OSW_PORTS];
 	struct job job[2];
-	uint64_t now_ns, light, packets, moved;
+	uint64_t now_ns, light, beside, packets, moved; /* beside: by extra links */
 	char why[300];
 };
 
@@ -86,6 +87,7 @@ begin_call(struct world_of_light *w, struct job *j)
 	opt_data_begin(&j->data, j->made.schedule);
 	struct circ_call_mode m = {.mode = (enum circ_mode)(1 + base_prng_below(r, 4))};
 	m.light_from = base_prng_below(r, 3) ? 0 : base_prng_below(r, 200);
+	m.links = 1 + (uint32_t)base_prng_below(r, j->links_max);
 	obs_call_plan(&j->made, &m, &j->slots, &j->plan);
 	j->fabric_mem = malloc(circ_fabric_footprint(&j->plan.of.plan));
 	circ_fabric_start(&j->fabric, &j->plan.of.run, w->now_ns, j->fabric_mem);
@@ -111,7 +113,10 @@ static void
 by_light(struct world_of_light *w, struct job *j, uint32_t m)
 {
 	struct message *g = &j->message[m];
-	const struct circ_setup *u = &j->plan.of.plan.setup[j->plan.of.plan.by[m]];
+	uint32_t links = circ_run_links(&j->plan.of.run, m);
+	uint32_t link = (uint32_t)base_prng_below(&w->rng, links);
+	const struct circ_setup *u =
+		&j->plan.of.plan.setup[circ_run_link(&j->plan.of.run, m, link)];
 	uint32_t a = j->port_of[u->a * NODE_PORTS + u->slot_a];
 	uint32_t b = j->port_of[u->b * NODE_PORTS + u->slot_b];
 	bool forth = j->node[j->made.message[m].from] == u->a;
@@ -122,6 +127,7 @@ by_light(struct world_of_light *w, struct job *j, uint32_t m)
 	g->state = BY_LIGHT;
 	g->end_ns = w->now_ns + (1 + base_prng_below(&w->rng, 5)) * MS;
 	w->light++;
+	w->beside += u->first != CIRC_NONE;
 }
 
 static void
@@ -346,6 +352,8 @@ job_init(struct world_of_light *w, uint32_t i, uint64_t seed)
 		.nodes = NODES, .stride = NODE_PORTS, .ports = j->ports, .slot = j->slot};
 	circ_slots_clear(&j->slots);
 	limit_job(j, seed ^ i);
+	struct base_prng links = base_prng_seed(seed ^ i ^ 0x11f5);
+	j->links_max = 1 + (uint32_t)base_prng_below(&links, NODE_PORTS);
 	memset(j->port_of, 0xff, sizeof j->port_of);
 	j->fabric = (struct circ_fabric){.m = w->m,
 					 .slots = &j->slots,
@@ -425,12 +433,13 @@ optical_run(uint64_t seed, bool verbose, struct outcome *o)
 	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + c->set_up);
 	snprintf(o->why, sizeof o->why, "%s", w->why);
 	snprintf(o->note, sizeof o->note,
-		 "%llu messages, %llu by light first, %u sent again, %llu circuits, %llu refused, "
+		 "%llu messages, %llu by light first (%llu by extra links), %u sent again, %llu "
+		 "circuits, %llu refused, "
 		 "%llu stolen, %llu sessions lost",
 		 (unsigned long long)w->moved, (unsigned long long)w->light,
-		 w->job[0].fallbacks + w->job[1].fallbacks, (unsigned long long)c->set_up,
-		 (unsigned long long)w->sw.refused, (unsigned long long)w->sw.stolen,
-		 (unsigned long long)w->sw.sessions_lost);
+		 (unsigned long long)w->beside, w->job[0].fallbacks + w->job[1].fallbacks,
+		 (unsigned long long)c->set_up, (unsigned long long)w->sw.refused,
+		 (unsigned long long)w->sw.stolen, (unsigned long long)w->sw.sessions_lost);
 	if (verbose)
 		puts(o->note);
 	free(w->control);

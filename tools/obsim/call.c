@@ -77,16 +77,19 @@ count_call(const struct obs_call *c, const struct circ_plan *plan, struct obs_re
 	for (uint32_t m = 0; m < c->messages; m++)
 		r->by_light += plan->by[m] != CIRC_NONE;
 	/* a hit: lit before the call, or by an earlier message of it */
-	r->hits = r->by_light - (plan->ordered < r->by_light ? plan->ordered : r->by_light);
+	uint32_t firsts = plan->ordered - plan->extras;
+	r->hits = r->by_light - (firsts < r->by_light ? firsts : r->by_light);
 }
 
 void
 obs_call_plan(const struct obs_call *c, const struct circ_call_mode *m, struct circ_slots *s,
 	      struct obs_plan *out)
 {
-	uint32_t all = c->messages + m->aheads, setups = all + s->nodes * s->stride;
-	size_t bytes = circ_plan_footprint(s, all) + circ_run_bound(setups, all, s->nodes) +
-		       all * (sizeof(struct circ_demand) + 8) + 256;
+	uint32_t all = c->messages + m->aheads;
+	s->links = m->links;
+	size_t bytes = circ_plan_footprint(s, all) +
+		       circ_run_bound((uint32_t)circ_plan_setups(s, all), all, s->nodes) +
+		       all * (sizeof(struct circ_demand) + 12) + 320;
 	out->mem = obs_take(1, bytes);
 	struct base_space space = base_space(out->mem, bytes);
 	bool made = circ_call_plan(&c->made, m, s, &out->of, &space);

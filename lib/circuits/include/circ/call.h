@@ -43,6 +43,7 @@ struct circ_call_mode {
 	uint64_t light_from;
 	const struct circ_demand *ahead; /* what comes behind the call, rounds from 0 */
 	uint32_t aheads;
+	uint32_t links; /* circ_slots.links becomes that */
 };
 
 /* A plan by message, and a run of it at its beginning. */

@@ -28,6 +28,13 @@
  * room is chosen as above.  naive and batched go in turns then.  A node whose group has
  * no wavelength is served by packets.
  *
+ * Several links of a pair: where circ_slots.links is above 1 a pair has extra links beside the
+ * first, over slots that nobody needs sooner: empty, or of a pair that is not needed any more, or
+ * an extra one of a pair that is needed later.  Messages wait for the first link alone; those that
+ * find more lit are spread over all.  An extra link is the first to go: when its slot is wanted and
+ * the messages that it helps to carry are over; one that is not ordered by then never is.  batched
+ * lights all links of a pair at once, for as many pairs less; none under limits.  naive has none.
+ *
  * No deadlock: set-ups are made in one order for all nodes, and each waits only for
  * messages of earlier ones.  circ_plan_check() proves it of a plan, and that no slot
  * and no place is in two circuits.
@@ -48,7 +55,8 @@
 
 #define CIRC_NONE      UINT32_MAX
 #define CIRC_SLOTS_MAX 64
-#define CIRC_POOLS     3 /* limits a circuit counts under: of all, of the groups of its ends */
+#define CIRC_LINKS_MAX 16 /* of a pair at once */
+#define CIRC_POOLS     3  /* limits a circuit counts under: of all, of the groups of its ends */
 
 /* One message; sorted by round. */
 struct circ_demand {
@@ -75,6 +83,7 @@ struct circ_slots {
 	 * many circuits may have an end in it; one between two nodes of a group counts once. */
 	uint32_t lit_max, groups;
 	const uint32_t *group, *waves;
+	uint32_t links; /* of a pair at once, <= CIRC_LINKS_MAX; 0: one */
 };
 /* All dark. */
 void circ_slots_clear(struct circ_slots *s);
@@ -100,9 +109,13 @@ struct circ_setup {
 	/* With limits: its place under each of them, from 0 on, or CIRC_NONE, and (pipelined,
 	 * cached) the set-up that had it before, or CIRC_NONE. */
 	uint32_t place[CIRC_POOLS], before_place[CIRC_POOLS];
-	uint32_t messages; /* how many it carries */
+	uint32_t messages; /* how many wait for it: an extra link's none */
 	uint32_t round;	   /* of the first */
 	bool kept;	   /* lit before the call: nothing to order */
+	/* Links of a pair: the first has CIRC_NONE here, an extra one has the first, and helps with
+	 * its messages from .. until - 1, counted from 0. */
+	uint32_t first, from, until;
+	uint32_t more; /* the next extra one of the same first, or CIRC_NONE */
 };
 
 struct circ_plan {
@@ -111,9 +124,11 @@ struct circ_plan {
 	uint32_t setups, setups_max;
 	uint32_t ordered; /* set-ups that are not `kept` */
 	uint32_t *by;	  /* [demands] the set-up of each message, or CIRC_NONE: packets */
+	uint32_t *nth;	  /* [demands] how many messages of that set-up come before it */
 	uint32_t *batch;  /* [demands] naive, batched: its batch */
 	uint32_t demands, batches;
 	uint32_t packets; /* messages by packets */
+	uint32_t extras;  /* extra links ordered, of `ordered` */
 };
 
 struct circ_plan_wish {
@@ -124,12 +139,14 @@ struct circ_plan_wish {
 	uint64_t light_from; /* bytes; below it no circuit is set up; UINT64_MAX: for none */
 };
 
-/* Bytes for a plan of so many messages (lookahead included). */
+/* Set-ups of such a plan at most, and bytes for it; of so many messages, lookahead included. */
+size_t circ_plan_setups(const struct circ_slots *s, uint32_t demands);
 size_t circ_plan_footprint(const struct circ_slots *s, uint32_t demands);
 /* Make the plan and change slots to what will be lit behind the call.  Arrays lie in mem. */
 void circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_slots *s,
 		    void *mem);
-/* NULL, or what is wrong: slots used twice at a time, budgets exceeded, a circle. */
+/* NULL, or what is wrong: slots used twice at a time, budgets exceeded, more links of a pair than
+ * may be, a circle. */
 const char *circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
 			    const struct circ_slots *s);
 

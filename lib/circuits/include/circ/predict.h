@@ -4,7 +4,8 @@
  *
  * A message starts when both its ends have come to it, the sender sends and the receiver
  * receives nothing else, and its circuit is lit (or it goes by packets); it takes
- * alpha + n beta.  A circuit takes gamma from its order, and can be ordered when both
+ * alpha + n beta, over w links that are lit between its nodes as it starts alpha + n beta / w.  A
+ * circuit takes gamma from its order, and can be ordered when both
  * its nodes know of the call.  Everything else takes no time.
  *
  * Units    seconds, bytes.

@@ -4,7 +4,8 @@
  * The same for obsim's model time and for a switch: the caller orders what
  * circ_run_order() names, says when it is lit or refused, asks circ_run_way() how a message
  * goes and says when it is over.  A set-up that is refused, dark or lost is done without:
- * its messages go by packets, and whoever waits for its ports goes on.
+ * its messages go by packets, and whoever waits for its ports goes on.  A message goes by light as
+ * soon as one link of its pair is lit.
  *
  * Threads  one owner.
  * Bounds   no allocation but the memory given. */
@@ -19,7 +20,7 @@ struct circ_run {
 	const struct circ_plan *plan;
 	/* private */
 	uint8_t *state;	 /* [setups] */
-	uint32_t *left;	 /* [setups] messages to come */
+	uint32_t *left;	 /* [setups] messages to come, or to help with */
 	uint8_t *waits;	 /* [setups] what must end before it: circuits, or stays in batches */
 	uint32_t *next;	 /* [(2 + CIRC_POOLS) * setups] who waits for its end, a port or a place */
 	uint32_t *queue; /* [setups] may be ordered */
@@ -42,6 +43,9 @@ uint32_t circ_run_order(struct circ_run *r);
 void circ_run_lit(struct circ_run *r, uint32_t setup);
 void circ_run_failed(struct circ_run *r, uint32_t setup);
 enum circ_way circ_run_way(const struct circ_run *r, uint32_t message);
+/* Over how many links of its pair it would be spread now; the i-th of them, or CIRC_NONE. */
+uint32_t circ_run_links(const struct circ_run *r, uint32_t message);
+uint32_t circ_run_link(const struct circ_run *r, uint32_t message, uint32_t i);
 void circ_run_over(struct circ_run *r, uint32_t message);
 
 #endif
