@@ -8,10 +8,11 @@
 #include <stdbool.h>
 
 /* X(id, what it does) */
-#define LIGHT_BUGS(X)                                                      \
-	X(STILL_LIT, "what is lit over a port that is withdrawn stays so") \
-	X(UNSHARED, "each job takes all wavelengths there are")            \
-	X(ONE_RELAY, "a relay takes the place of the others of its cluster")
+#define LIGHT_BUGS(X)                                                        \
+	X(STILL_LIT, "what is lit over a port that is withdrawn stays so")   \
+	X(UNSHARED, "each job takes all wavelengths there are")              \
+	X(ONE_RELAY, "a relay takes the place of the others of its cluster") \
+	X(SECOND_WAITED, "a message waits for all links of its pair, not for the first")
 
 enum light_bug {
 	LIGHT_BUG_NONE,

@@ -3,12 +3,14 @@
 #include "controller_internal.h"
 
 #include "base/clock.h"
+#include "canary.h"
 
 #include <string.h>
 
 /* Messages of a call: more are not thought about, and not planned; some ms each. */
 #define PREDICT_MAX  1024u
 #define MESSAGES_MAX 4096u
+#define LINKS_TRIED  3u /* of a pair: one, two, as many as may be */
 #define GATHER	     LIGHT_NOTE_COUNTS
 #define BYTES_MAX    (1ull << 40) /* of a block: sums of them fit 64 bits */
 
@@ -143,6 +145,47 @@ least(const struct job *j, const struct comm *m, const struct circ_costs *costs,
 	return best;
 }
 
+/* Those pairs of nodes that have most ports could have so many links. */
+static uint32_t
+most_links(const struct light_controller *c, const struct job *j)
+{
+	for (uint32_t w = c->cfg.links_max; w > 1; w--) {
+		uint32_t able = 0;
+		for (uint32_t n = 0; n < LIGHT_CLIENTS; n++)
+			able += j->ports[n] >= w;
+		if (able >= 2)
+			return w;
+	}
+	return 1;
+}
+
+/* Behind n ways to plan the call the same with two links of a pair, and with as many as may be. How
+ * many there are then. */
+static size_t
+add_links(const struct light_controller *c, const struct job *j, struct circ_call_mode *all,
+	  size_t n)
+{
+	uint32_t most = most_links(c, j);
+	size_t m = n;
+	for (uint32_t w = 2; w <= most; w = w < most ? most : w + 1)
+		for (size_t i = 0; i < n; i++) {
+			all[m] = all[i];
+			all[m++].links = w;
+		}
+	/* too long to think about: as many messages are played as without */
+	return j->now.made.messages > PREDICT_MAX * n / m ? n : m;
+}
+
+/* The configured way, with the number of links that is best. */
+static struct circ_call_mode
+that_mode(const struct light_controller *c, const struct job *j, const struct comm *m,
+	  enum circ_mode mode, const struct circ_costs *costs, const struct base_space *s)
+{
+	struct circ_call_mode all[LINKS_TRIED] = {how(mode, costs)};
+	size_t n = mode == CIRC_MODE_NAIVE ? 1 : add_links(c, j, all, 1);
+	return n == 1 ? all[0] : least(j, m, costs, s, all, n);
+}
+
 static struct circ_call_mode
 choose(struct light_controller *c, struct job *j, const struct comm *m, enum circ_mode *mode,
        const struct base_space *s)
@@ -159,12 +202,12 @@ choose(struct light_controller *c, struct job *j, const struct comm *m, enum cir
 	if (*mode == CIRC_MODE_CACHED) {
 		/* A circuit that waits for its message holds a port that others could be set up
 		 * on: what is lit is left where that costs more than it saves. */
-		const struct circ_call_mode all[] = {cached, pipelined};
-		return least(j, m, &costs, s, all, 2);
+		struct circ_call_mode all[2 * LINKS_TRIED] = {cached, pipelined};
+		return least(j, m, &costs, s, all, add_links(c, j, all, 2));
 	}
 	if (*mode != CIRC_MODE_AUTO)
-		return how(*mode, &costs);
-	const struct circ_call_mode all[] = {
+		return that_mode(c, j, m, *mode, &costs, s);
+	struct circ_call_mode all[4 * LINKS_TRIED] = {
 		/* what lies there is used, nothing set up */
 		{.mode = CIRC_MODE_AUTO, .light_from = UINT64_MAX},
 		how(CIRC_MODE_HYBRID, &costs),
@@ -172,8 +215,9 @@ choose(struct light_controller *c, struct job *j, const struct comm *m, enum cir
 		pipelined,
 	};
 	/* too long to think about: hybrid */
-	struct circ_call_mode best =
-		d->made.messages > PREDICT_MAX ? all[1] : least(j, m, &costs, s, all, 4);
+	struct circ_call_mode best = d->made.messages > PREDICT_MAX
+					     ? all[1]
+					     : least(j, m, &costs, s, all, add_links(c, j, all, 4));
 	*mode = best.mode;
 	return best;
 }
@@ -267,6 +311,7 @@ light_controller_call_begin(struct light_controller *c, struct job *j, struct ca
 			circ_run_over(&d->plan.run, i);
 	c->count.calls++;
 	c->count.misses += d->plan.plan.ordered;
+	c->count.extra_links += d->plan.plan.extras;
 	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_CALL,
 						       .at_ns = now_ns,
 						       .key = j->key,
@@ -314,6 +359,28 @@ allow(struct light_controller *c, struct doing *d, uint32_t i, enum circ_way way
 	d->fresh[setup] = 0;
 }
 
+/* Links of its pair that the message could be spread over. */
+static uint32_t
+links_to_come(const struct circ_plan *p, uint32_t i)
+{
+	uint32_t n = p->by[i] != CIRC_NONE;
+	for (uint32_t x = n ? p->setup[p->by[i]].more : CIRC_NONE; x != CIRC_NONE;
+	     x = p->setup[x].more)
+		n += p->nth[i] >= p->setup[x].from && p->nth[i] < p->setup[x].until;
+	return n;
+}
+
+/* Nobody waits for more than the first link of a pair. */
+static enum circ_way
+way_of(const struct doing *d, uint32_t i)
+{
+	enum circ_way way = circ_run_way(&d->plan.run, i);
+	if (LIGHT_BUG(SECOND_WAITED) && way == CIRC_WAY_LIGHT &&
+	    circ_run_links(&d->plan.run, i) < links_to_come(&d->plan.plan, i))
+		return CIRC_WAY_WAIT;
+	return way;
+}
+
 /* What the process of this rank may send now. */
 static void
 go_of(struct light_controller *c, struct job *j, uint32_t from)
@@ -325,7 +392,7 @@ go_of(struct light_controller *c, struct job *j, uint32_t from)
 		uint32_t to = d->made.message[i].to;
 		if (!(d->flag[i] & FLAG_BETWEEN) || (d->flag[i] & FLAG_MAY) || d->stop[to] == stamp)
 			continue;
-		enum circ_way way = circ_run_way(&d->plan.run, i);
+		enum circ_way way = way_of(d, i);
 		if (way == CIRC_WAY_WAIT) {
 			d->stop[to] = stamp;
 			continue;
@@ -344,6 +411,17 @@ go_of(struct light_controller *c, struct job *j, uint32_t from)
 		n.counts = at == n.counts ? at + 1 : n.counts;
 	}
 	send_go(c, j, from, &n);
+}
+
+/* Messages of a pair go in their order. */
+static bool
+waits_behind_another(const struct doing *d, uint32_t i)
+{
+	const struct coll_message *g = d->made.message;
+	for (uint32_t k = d->first[g[i].from]; k < i; k++)
+		if (g[k].to == g[i].to && !(d->flag[k] & FLAG_MAY))
+			return true;
+	return false;
 }
 
 static void
@@ -408,6 +486,24 @@ light_controller_call_over(struct light_controller *c, struct job *j, const stru
 		d->progress_ns = now_ns;
 		d->changed = true;
 	}
+}
+
+const char *
+light_controller_go_check(const struct light_controller *c)
+{
+	for (uint32_t n = 0; n < c->cfg.jobs; n++) {
+		const struct job *j = &c->job[n];
+		const struct doing *d = &j->now;
+		for (uint32_t i = 0; j->used && d->call && i < d->made.messages; i++) {
+			uint32_t setup = d->plan.plan.by[i];
+			bool lit = setup != CIRC_NONE && j->fabric.lit[setup];
+			if (!(d->flag[i] & FLAG_BETWEEN) || (d->flag[i] & FLAG_MAY) || !lit)
+				continue;
+			if (!waits_behind_another(d, i))
+				return "a message is held, and the first link of its pair is lit";
+		}
+	}
+	return NULL;
 }
 
 void

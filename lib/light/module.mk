@@ -10,4 +10,5 @@ $(call fuzz,fuzz_light_controller,test/fuzz/fuzz_light_controller.c,light circ o
 $(call unit,test_light_frame,test/unit/test_light_frame.c,light circ ocs coll base)
 $(call unit,test_light_controller,test/unit/test_light_controller.c,light circ ocs coll base)
 $(call unit,test_light_ports,test/unit/test_light_ports.c,light circ ocs coll base)
+$(call unit,test_light_links,test/unit/test_light_links.c,light circ ocs coll base)
 $(call unit,test_light_waves,test/unit/test_light_waves.c,light circ ocs coll base)

@@ -371,6 +371,7 @@ static const struct plan {
 	P(STILL_LIT, B(DARK)),
 	P(UNSHARED, B(DARK)),
 	P(ONE_RELAY, B(LIT)),
+	P(SECOND_WAITED, B(LIT)),
 #undef P
 #define P(id, breaks_)                                                                   \
 	{                                                                                \

@@ -6,7 +6,8 @@
  * loses patience, and no circuit is taken from under a message.  In some worlds fibres are patched
  * wrongly: the switch calls circuits done by which relays do not find each other, and where
  * nothing else goes wrong those ports are soon left alone.  In some somebody works at the ports,
- * and in some wavelengths are scarcer than ports: no light is where it must not be. */
+ * and in some wavelengths are scarcer than ports: no light is where it must not be.  In most a pair
+ * of clusters may have several links: what crosses goes by any of them, and waits for the first. */
 #include "light.h"
 #include "invariants.h"
 #include "scenario.h"
@@ -217,6 +218,7 @@ depart(struct lw_stream *t, uint32_t m)
 	s->flights++;
 	w->light++;
 	w->beside += k->n > 0 && k[-1].cluster == a;
+	w->second += lw_links(w, a, b) > 1;
 }
 
 static void
@@ -449,6 +451,11 @@ holds(struct light_world *w, bool end)
 		why = "a relay with light and processes of a job has no part in it";
 		w->broken = INV_LIT;
 	}
+	const char *held = why || !w->controller ? NULL : light_controller_go_check(w->controller);
+	if (held) {
+		why = held;
+		w->broken = INV_LIT;
+	}
 	const char *lit = why ? NULL : too_much_light(w);
 	if (lit) {
 		why = lit;
@@ -514,15 +521,16 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + planned);
 	snprintf(o->why, sizeof o->why, "%s", w->why);
 	snprintf(o->note, sizeof o->note,
-		 "%llu messages, %llu by light (%llu at second relays), %llu again, %llu without "
+		 "%llu messages, %llu by light (%llu at second relays, %llu beside another link), "
+		 "%llu again, %llu without "
 		 "GO, %llu calls planned; "
 		 "%llu sessions lost, %llu relays died, %llu restarts, %llu ports withdrawn%s",
 		 (unsigned long long)w->moved, (unsigned long long)w->light,
-		 (unsigned long long)w->beside, (unsigned long long)w->again,
-		 (unsigned long long)w->without_go, (unsigned long long)planned,
-		 (unsigned long long)w->sessions_lost, (unsigned long long)w->deaths,
-		 (unsigned long long)w->restarts, (unsigned long long)w->withdrawn,
-		 w->calm ? ", calm" : "");
+		 (unsigned long long)w->beside, (unsigned long long)w->second,
+		 (unsigned long long)w->again, (unsigned long long)w->without_go,
+		 (unsigned long long)planned, (unsigned long long)w->sessions_lost,
+		 (unsigned long long)w->deaths, (unsigned long long)w->restarts,
+		 (unsigned long long)w->withdrawn, w->calm ? ", calm" : "");
 	if (verbose)
 		printf("%s\ncontrol: %llu CLEAR_TO_SEND, %llu bytes to relays in %llu ms, of these "
 		       "%llu, "

@@ -115,7 +115,9 @@ struct light_world {
 	uint32_t lit_max, groups, group_of[OSW_PORTS], waves[2];
 	uint8_t broken; /* enum invariant */
 	uint64_t withdrawn;
-	uint64_t moved, light, beside, packets, again, without_go, cut;
+	uint32_t links_max; /* of a pair of clusters at once */
+	/* beside, second: by light at second relays, while the pair had more than one link. */
+	uint64_t moved, light, beside, second, packets, again, without_go, cut;
 	uint64_t deaths, restarts, sessions_lost, planned;
 	/* Frames and bytes of CLEAR_TO_SEND to relays; of these to second ones of a cluster. */
 	uint64_t gos, go_bytes, gos_beside, go_bytes_beside, said_bytes;
@@ -129,8 +131,10 @@ void lw_world_init(struct light_world *w, uint64_t seed);
 void lw_world_step(struct light_world *w, bool heal);
 void lw_world_fini(struct light_world *w);
 void lw_tell_jobs(struct lw_relay *k);
-/* The port over which cluster `from` reaches `to` by light now, or LW_NO_PORT. */
+/* The port over which cluster `from` reaches `to` by light now, that with the least under way, or
+ * LW_NO_PORT; how many there are. */
 uint32_t lw_way(const struct light_world *w, uint32_t from, uint32_t to);
+uint32_t lw_links(const struct light_world *w, uint32_t from, uint32_t to);
 uint32_t lw_port(uint32_t relay, uint32_t slot);
 struct lw_slot *lw_slot_at(struct light_world *w, uint32_t port);
 /* Does what is sent from one port come out at the other now? */

@@ -197,16 +197,37 @@ slot_step(struct lw_relay *k, uint32_t i)
 	}
 }
 
-uint32_t
-lw_way(const struct light_world *w, uint32_t from, uint32_t to)
+static uint32_t
+ways(const struct light_world *w, uint32_t from, uint32_t to, uint32_t *best)
 {
+	uint32_t n = 0, least = UINT32_MAX;
 	for (uint32_t r = 0; r < w->relays; r++)
 		for (uint32_t i = 0; w->relay[r].cluster == from && i < LW_PORTS; i++) {
 			const struct lw_slot *s = &w->relay[r].slot[i];
-			if (s->phase == BASE_LIGHTPATH_OPEN && w->relay[s->peer].cluster == to)
-				return lw_port(r, i);
+			if (s->phase != BASE_LIGHTPATH_OPEN || w->relay[s->peer].cluster != to)
+				continue;
+			n++;
+			if (s->flights < least) {
+				least = s->flights;
+				*best = lw_port(r, i);
+			}
 		}
-	return LW_NO_PORT;
+	return n;
+}
+
+uint32_t
+lw_way(const struct light_world *w, uint32_t from, uint32_t to)
+{
+	uint32_t best = LW_NO_PORT;
+	(void)ways(w, from, to, &best);
+	return best;
+}
+
+uint32_t
+lw_links(const struct light_world *w, uint32_t from, uint32_t to)
+{
+	uint32_t best;
+	return ways(w, from, to, &best);
 }
 
 void
@@ -322,6 +343,7 @@ controller_begin(struct light_world *w)
 		.ops = &controller_ops,
 		.user = w,
 		.control = w->control,
+		.links_max = w->links_max,
 		.lit_max = w->lit_max,
 		.groups = w->groups,
 		.group_of = w->group_of,
@@ -547,6 +569,8 @@ lw_world_init(struct light_world *w, uint64_t seed)
 	pair_relays(w, seed);
 	patch(w, seed);
 	limit_light(w, seed);
+	struct base_prng links = base_prng_seed(seed ^ 0x11f5);
+	w->links_max = 1 + (uint32_t)base_prng_below(&links, LW_PORTS);
 	w->hands = base_prng_seed(seed ^ 0x4a2d5);
 	if (w->calm || base_prng_below(&w->hands, 2))
 		w->hands_ms = base_prng_below(&w->hands, 20000000);

@@ -194,6 +194,7 @@ struct kit_limits {
 	uint32_t lit_max, groups;
 	const uint32_t *group_of, *waves;
 };
+static uint32_t kit_links_max; /* of a pair of clusters, of controllers that begin now */
 
 /* ports: of each relay; the first agents of them have the job. */
 static inline void
@@ -214,12 +215,13 @@ begin_under(struct kit *k, uint32_t ports, uint64_t gamma_ms, const struct kit_l
 		.comms = 4,
 		.calls = 4,
 		.ranks = RANKS,
-		.call_bytes = 1 << 19,
+		.call_bytes = 1 << 20,
 		/* 10 Gb/s and 1 Gb/s */
 		.costs = {1e-4, 8e-10, (double)gamma_ms / 1e3, 1e-3, 8e-9, 1e-6, 1e-9},
 		.ops = &ops,
 		.user = k,
 		.control = k->control,
+		.links_max = kit_links_max,
 		.lit_max = limits->lit_max,
 		.groups = limits->groups,
 		.group_of = limits->group_of,
@@ -262,6 +264,17 @@ finish(struct kit *k)
 {
 	free(k->c);
 	free(k->control);
+}
+
+/* Links that the switch has lit: a circuit each way. */
+static inline uint32_t
+lit_links(const struct kit *k)
+{
+	uint32_t n = 0;
+	for (uint32_t p = 0; p < EASY_PORTS; p++)
+		n += k->easy.out_of[p] != OCS_NO_PORT;
+	assert_int_equal(n % 2, 0);
+	return n / 2;
 }
 
 static inline const struct light_controller_counters *

@@ -4,17 +4,6 @@
 
 #include "light_controller_kit.h"
 
-/* Links that the switch has lit: a circuit each way. */
-static uint32_t
-lit_links(const struct kit *k)
-{
-	uint32_t n = 0;
-	for (uint32_t p = 0; p < EASY_PORTS; p++)
-		n += k->easy.out_of[p] != OCS_NO_PORT;
-	assert_int_equal(n % 2, 0);
-	return n / 2;
-}
-
 /* Ports 2 n and 2 n + 1 are those of relay n. */
 static const uint32_t one_wave[] = {1, 1};
 static const uint32_t of_all[EASY_PORTS] = {0};

@@ -357,6 +357,7 @@ make_controller(struct rd_controller *k)
 	const struct rd_conf *conf = k->env.conf;
 	char why[RD_GROUPS_WHY];
 	_Static_assert(RD_GROUPS_MAX <= LIGHT_GROUPS_MAX, "all that can be configured");
+	_Static_assert(RD_LINKS_MAX <= CIRC_LINKS_MAX, "all that can be configured");
 	if (!rd_conf_lit_groups(conf->optical.lit_groups, conf->optical.sw.ports, &k->groups, why))
 		return false; /* the rules have looked */
 	uint64_t open_ns = (conf->optical.open_ms + 200) * BASE_MS_NS;
@@ -382,6 +383,7 @@ make_controller(struct rd_controller *k)
 		.link_ns = open_ns,
 		.drain_ns = (conf->optical.drain_ms + 60) * BASE_MS_NS,
 		.stall_ns = 0,
+		.links_max = conf->optical.links_max,
 		.lit_max = conf->optical.lit_max,
 		.groups = k->groups.n,
 		.group_of = k->groups.of,

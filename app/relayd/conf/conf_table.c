@@ -252,6 +252,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "1000", "circuit controller: what the packet network carries between two clusters"),
 	UINT("optical.gamma_ms", optical.gamma_ms, false, "ms", 0, 10000, "10",
 	     "circuit controller: time to set up a circuit, until it is learnt"),
+	UINT("optical.links_max", optical.links_max, false, "", 1, RD_LINKS_MAX, "1",
+	     "circuit controller: light links between two clusters at once; what one sends the "
+	     "other is spread over them"),
 	UINT("optical.lit_max", optical.lit_max, false, "", 0, 4096, "0",
 	     "circuit controller: links lit at once, where wavelengths are fewer than ports; 0: no "
 	     "limit"),

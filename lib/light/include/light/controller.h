@@ -10,13 +10,15 @@
  *
  * A node of a plan is a cluster (a client of the job): its agents, each a relay of it, with their
  * optical ports as slots, LIGHT_SLOTS_MAX in all.  Over which relay light goes is no matter here:
- * processes hand what is for a cluster to the relay that has light to it (relay/core.h).
- * A job leases the ports of all its agents with its first call; jobs that want the same ones take
- * turns of `slice_ns`, and so do those that want the same wavelengths (lit_max, groups).  One call
- * of a job is under way at a time, the others queue up in the order in which they were announced.
- * What cannot be planned - no switch, no lease, too large, a communicator not told, waiting for too
- * long, no wavelength left of lit_max - goes by packets: CLEAR_TO_SEND for ANY.  So does what is
- * under way when one of its agents is lost, or when nothing has happened for long.
+ * processes hand what is for a cluster to the relay that has light to it (relay/core.h).  A pair
+ * has up to links_max links at once, if the call is predicted to take less so; they come and go one
+ * by one, and nobody waits for more than the first. A job leases the ports of all its agents with
+ * its first call; jobs that want the same ones take turns of `slice_ns`, and so do those that want
+ * the same wavelengths (lit_max, groups).  One call of a job is under way at a time, the others
+ * queue up in the order in which they were announced. What cannot be planned - no switch, no lease,
+ * too large, a communicator not told, waiting for too long, no wavelength left of lit_max - goes by
+ * packets: CLEAR_TO_SEND for ANY.  So does what is under way when one of its agents is lost, or
+ * when nothing has happened for long.
  *
  *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
  *     light_controller_turn()            with the switch's driver turned before and after it
@@ -98,6 +100,7 @@ struct light_controller_config {
 	uint64_t drain_ns;	 /* 0: 50 ms */
 	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */
 	uint64_t slice_ns;	 /* 0: 200 ms */
+	uint32_t links_max;	 /* links of a pair of clusters at once; 0: one */
 	uint32_t lit_max;	 /* links lit at once, of all jobs; 0: as many as ports make */
 	/* Groups of ports that share wavelengths, or none: group_of[ports], groups for a port in
 	 * no group, and waves[groups], how many links may have an end in it.  Kept, not copied.
@@ -114,6 +117,7 @@ struct light_controller_config {
 	X(calls, "collective calls planned")                                    \
 	X(calls_by_packets, "collective calls not planned, or given up")        \
 	X(misses, "circuits that calls ordered")                                \
+	X(extra_links, "of these, links beside the first of their pair")        \
 	X(hits, "messages by light for which no circuit had to be set up")      \
 	X(by_light, "messages between clusters told to go by light")            \
 	X(by_packets, "messages between clusters told to go by packets")        \
@@ -190,5 +194,8 @@ bool light_controller_agent(const struct light_controller *c, uint32_t i,
 
 /* NULL, or what contradicts itself: for tests and the simulator. */
 const char *light_controller_check(const struct light_controller *c);
+/* NULL after light_controller_turn(), or that a message has not been told to go which could: for
+ * them as well. */
+const char *light_controller_go_check(const struct light_controller *c);
 
 #endif

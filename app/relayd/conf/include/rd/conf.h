@@ -48,6 +48,7 @@ enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
 enum { RD_LEG_PRIVATE = 0, RD_LEG_GLOBAL = 1, RD_LEGS = 2, RD_LEG_LIGHT = RD_LEGS };
 #define RD_LIGHTS_MAX 8 /* = RELAY_LIGHTS_MAX of relay/light.h */
 #define RD_LEGS_MAX   (RD_LEG_LIGHT + RD_LIGHTS_MAX)
+#define RD_LINKS_MAX  16 /* of two clusters at once */
 extern const char *const rd_leg_names[RD_LEGS_MAX];
 /* Sealing of light: as the global leg, or as said. */
 enum rd_light_sealing { RD_LIGHT_AS_GLOBAL, RD_LIGHT_OFF, RD_LIGHT_ON };
@@ -129,6 +130,7 @@ struct rd_conf {
 		uint32_t controller_ip, controller_port, listen_ip, listen_port;
 		uint32_t mode; /* as enum circ_mode */
 		uint32_t alpha_us, packet_alpha_us, packet_rate_mbps, gamma_ms;
+		uint32_t links_max;   /* of a pair of clusters */
 		uint32_t lit_max;     /* 0: as many as there are ports */
 		char lit_groups[400]; /* as rd_conf_lit_groups() reads it */
 		struct {
