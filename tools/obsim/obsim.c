@@ -7,6 +7,7 @@
  *   obsim [OPTIONS] RANK0 RANK1 ...  the files of libmpitrace
  *
  *   -p NODES     -k PORTS[,PORTS...] (a node each; the last one for the rest)
+ *   --links N    of two nodes at once: what one sends the other is spread over them (1)
  *   -w CIRCUITS  lit at once in all of the network, as wavelengths allow; 0: no such limit
  *   -a ALPHA_S   -b BETA_S_PER_BYTE  -g GAMMA_S        light
  *   -A ALPHA_S   -B BETA_S_PER_BYTE                    packet network
@@ -144,15 +145,42 @@ played_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, 
 	return r.total_s;
 }
 
+/* The paper's, for a node that has w links to each of k / w others, each link a w-th of a message.
+ */
+static struct obs_model
+obsim_model_of(const struct options *o, uint32_t w)
+{
+	w = w < o->s.k ? w : o->s.k;
+	w = w ? w : 1;
+	return (struct obs_model){o->p, o->s.k / w, o->s.costs.alpha_s,
+				  o->s.costs.beta_s_per_byte / w, o->s.costs.gamma_s};
+}
+
+static double
+obsim_pipelined_s(const struct options *o, uint32_t w, double n)
+{
+	struct obs_model m = obsim_model_of(o, w);
+	return obs_model_pipelined_s(&m, o->p - 1, m.alpha_s + n * m.beta_s_per_byte);
+}
+
+/* -1: there is none. */
 static double
 formula_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, double n)
 {
-	struct obs_model m = {o->p, o->s.k, o->s.costs.alpha_s, o->s.costs.beta_s_per_byte,
-			      o->s.costs.gamma_s};
-	double whole = paper[a].whole ? n : floor(n / o->p) * o->p;
-	if (mode == OBS_PIPELINED && a == OBS_LINEAR)
-		return obs_model_pipelined_s(&m, o->p - 1, m.alpha_s + n * m.beta_s_per_byte);
+	uint32_t links = o->s.links ? o->s.links : 1;
+	struct obs_model m = obsim_model_of(o, mode == OBS_NAIVE ? 1 : links);
+	double whole = paper[a].whole ? n : floor(n / o->p) * o->p, least = -1;
+	if (mode == OBS_PIPELINED && a == OBS_LINEAR) {
+		for (uint32_t w = 1; w <= links; w = w < 2 || w == links ? w + 1 : links) {
+			double s = obsim_pipelined_s(o, w, n);
+			least = least < 0 || s < least ? s : least;
+		}
+		return least;
+	}
 	if (mode > OBS_BATCHED)
+		return -1;
+	/* without set-ups, but not without ports: a ring has two neighbours at a time */
+	if (mode == OBS_IDEAL && a == OBS_RING && links > 1 && m.k < 2)
 		return -1;
 	return obs_model_s(&m, a, (enum obs_strategy)mode, whole);
 }
@@ -162,9 +190,11 @@ model(const struct options *o)
 {
 	bool first = true;
 	if (o->json)
-		printf("{\"p\": %u, \"k\": %u, \"points\": [\n", o->p, o->s.k);
+		printf("{\"p\": %u, \"k\": %u, \"links\": %u, \"points\": [\n", o->p, o->s.k,
+		       o->s.links);
 	else
-		printf("p = %u, k = %u; seconds: event log (closed formula)\n", o->p, o->s.k);
+		printf("p = %u, k = %u, links = %u; seconds: event log (closed formula)\n", o->p,
+		       o->s.k, o->s.links);
 	for (int a = OBS_LINEAR; a <= OBS_BINOMIAL; a++)
 		for (int m = OBS_IDEAL; m <= OBS_PIPELINED; m++) {
 			if (o->mode >= 0 && o->mode != m)
@@ -282,8 +312,9 @@ replay_obsim(struct options *o, char **files, int n)
 		o->ports[r] = o->ports[o->ports_given - 1];
 	o->s.ports = o->ports;
 	if (o->json)
-		printf("{\"ranks\": %u, \"k\": %u, \"measured_s\": %.9f, \"modes\": [\n", t.ranks,
-		       o->s.k, t.measured_s);
+		printf("{\"ranks\": %u, \"k\": %u, \"links\": %u, \"measured_s\": %.9f, "
+		       "\"modes\": [\n",
+		       t.ranks, o->s.k, o->s.links, t.measured_s);
 	else if (t.measured_s > 0)
 		printf("the run that was traced took %.6f s\n", t.measured_s);
 	bool first = true;
@@ -401,11 +432,11 @@ rules(struct options *o, const char *path)
 }
 
 static const char usage_text[] =
-	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-w CIRCUITS] [-a S] [-b S] [-g S] [-A S] "
-	"[-B S]\n"
-	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--blocking] [--eager BYTES]\n"
-	"             [--calls] [--rules FILE]\n"
-	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
+	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [--links N] [-w CIRCUITS] [-a S] [-b S]\n"
+	"             [-g S] [-A S] [-B S] [-m MODE] [-n BYTES] [--paper] [--foresight]\n"
+	"             [--blocking] [--eager BYTES] [--calls] [--rules FILE] [--plan-time] "
+	"[--json]\n"
+	"             [--list] [TRACE | RANK0 RANK1 ...]\n";
 
 static void
 obsim_option(struct options *o, int c)
@@ -434,6 +465,9 @@ obsim_option(struct options *o, int c)
 		break;
 	case 'w':
 		o->s.lit_max = count_obsim(optarg, 0, UINT32_MAX, "-w");
+		break;
+	case 'L':
+		o->s.links = count_obsim(optarg, 1, CIRC_LINKS_MAX, "--links");
 		break;
 	case 'm':
 		o->mode = obsim_mode_of(optarg);
@@ -466,14 +500,21 @@ main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
 	int paper_too = 0, foresight = 0, blocking = 0, each = 0, json = 0, timing = 0;
-	const struct option longs[] = {
-		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
-		{"foresight", no_argument, &foresight, 1}, {"blocking", no_argument, &blocking, 1},
-		{"calls", no_argument, &each, 1},	   {"plan-time", no_argument, &timing, 1},
-		{"rules", required_argument, NULL, 'r'},   {"eager", required_argument, NULL, 'e'},
-		{"list", no_argument, NULL, 'l'},	   {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},	   {0}};
+	const struct option longs[] = {{"json", no_argument, &json, 1},
+				       {"paper", no_argument, &paper_too, 1},
+				       {"foresight", no_argument, &foresight, 1},
+				       {"blocking", no_argument, &blocking, 1},
+				       {"calls", no_argument, &each, 1},
+				       {"plan-time", no_argument, &timing, 1},
+				       {"rules", required_argument, NULL, 'r'},
+				       {"eager", required_argument, NULL, 'e'},
+				       {"links", required_argument, NULL, 'L'},
+				       {"list", no_argument, NULL, 'l'},
+				       {"help", no_argument, NULL, 'h'},
+				       {"version", no_argument, NULL, 'V'},
+				       {0}};
 	o.s.k = 2;
+	o.s.links = 1;
 	o.s.eager = 65536; /* as libmpi's */
 	o.s.costs = (struct circ_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:w:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)

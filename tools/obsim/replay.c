@@ -8,13 +8,14 @@
 struct candidate {
 	struct obs_args args;
 	uint64_t light_from;
-	bool afresh; /* pipelined: what is lit is let go */
-	int ahead;   /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
+	bool afresh;	/* pipelined: what is lit is let go */
+	uint32_t links; /* of two nodes, at most */
+	int ahead; /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
 };
 
 /* Of one algorithm: two orders, three points from which on light is taken, with what is lit or
- * without, three ways to look ahead. */
-#define VARIANTS       36
+ * without, three ways to look ahead, three numbers of links. */
+#define VARIANTS       108
 #define ALGORITHMS_MAX 256 /* each torus and number of segments counted */
 #define CANDIDATES_MAX (VARIANTS * ALGORITHMS_MAX)
 #define TORUS_DIMS     4
@@ -157,6 +158,24 @@ keeps(enum obs_strategy m)
 	return m == OBS_CACHED || m == OBS_HYBRID || m == OBS_BEST;
 }
 
+/* One link, two, or as many as there may be. */
+static uint32_t
+replay_links(const struct replayer *p, struct candidate *c, uint32_t n)
+{
+	uint32_t most = p->s->links ? p->s->links : 1, m = n;
+	bool all = p->s->strategy == OBS_IDEAL || p->s->strategy == OBS_BATCHED;
+	for (uint32_t i = 0; i < n; i++)
+		c[i].links = all ? most : 1;
+	if (all || p->s->strategy == OBS_NAIVE || p->s->strategy == OBS_PACKETS)
+		return n;
+	for (uint32_t w = 2; w <= most; w = w < most ? most : w + 1)
+		for (uint32_t i = 0; i < n; i++) {
+			c[m] = c[i];
+			c[m++].links = w;
+		}
+	return m;
+}
+
 static uint32_t
 candidates(const struct replayer *p, const struct obs_args *a, bool open, bool has_next,
 	   struct candidate *c)
@@ -185,7 +204,7 @@ candidates(const struct replayer *p, const struct obs_args *a, bool open, bool h
 			c[m] = c[i];
 			c[m++].ahead = order;
 		}
-	return m;
+	return replay_links(p, c, m);
 }
 
 static enum circ_mode
@@ -240,7 +259,8 @@ attempt(struct replayer *p, const struct candidate *c, const uint32_t *node_of,
 		return r;
 	struct circ_call_mode m = {.mode = c->afresh ? CIRC_MODE_PIPELINED
 						     : plan_mode(p->s->strategy),
-				   .light_from = c->light_from};
+				   .light_from = c->light_from,
+				   .links = c->links};
 	if (c->ahead >= 0) {
 		struct obs_args a = args_of(p, next);
 		a.reversed = c->ahead;

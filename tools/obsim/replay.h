@@ -13,6 +13,9 @@ struct obs_setting {
 	uint32_t k;
 	const uint32_t *ports; /* [ranks], or NULL: k each */
 	uint32_t lit_max;      /* circuits lit at once in all; 0: as many as there are ports */
+	/* Links of two nodes at once, in collective calls; 0: one.  ideal and batched have as many
+	 * as ports allow, what plans by time as many as are best, naive and messages one. */
+	uint32_t links;
 	struct circ_costs costs;
 	bool paper;	/* one gamma more a call: [OC] Table 4 counts it */
 	bool foresight; /* the next call is known when one ends: circuits move while all compute */
