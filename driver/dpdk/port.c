@@ -141,29 +141,32 @@ setup_queues(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t 
 	return 0;
 }
 
-/* *r: the result; true if datagrams are hashed by port. */
-static bool
+/* *r: the result; the kinds of datagrams that are hashed by port, 0: none. */
+static uint64_t
 configure_port(const struct rd_port *p, const struct rd_port_conf *c,
 	       const struct rte_eth_dev_info *info, struct rte_eth_conf *cfg, int *r)
 {
 	uint8_t key[RD_SORT_KEY_MAX];
-	if (c->sort_ports && p->n_rxq > 1 && rd_sort_rss_offered(info)) {
+	uint64_t offered = rd_sort_rss_offered(info), four = RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+	if (c->sort_ports && c->nsort && p->n_rxq > 1 && offered) {
 		rd_sort_key(key);
 		cfg->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		cfg->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
 			.rss_key = key,
 			.rss_key_len = info->hash_key_size ? info->hash_key_size : 40,
-			.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_UDP,
 		};
-		*r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, cfg);
-		if (*r == 0)
-			return true;
 		/* Drivers offer more than they do. */
+		for (uint64_t kinds = offered; kinds; kinds = kinds == four ? 0 : four) {
+			cfg->rx_adv_conf.rss_conf.rss_hf = kinds;
+			*r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, cfg);
+			if (*r == 0)
+				return kinds;
+		}
 		cfg->rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		memset(&cfg->rx_adv_conf, 0, sizeof cfg->rx_adv_conf);
 	}
 	*r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, cfg);
-	return false;
+	return 0;
 }
 
 /* Configure, set up, start. */
@@ -172,7 +175,7 @@ launch_port(struct rd_port *p, const struct rd_port_conf *c, const struct rte_et
 	    struct rte_eth_conf *cfg, char *err, size_t err_max)
 {
 	int r;
-	bool rss = configure_port(p, c, info, cfg, &r);
+	uint64_t rss = configure_port(p, c, info, cfg, &r);
 	if (r < 0) {
 		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
 			 p->n_rxq, p->n_txq, rte_strerror(-r));

@@ -147,7 +147,7 @@ job spread p2p
 job order order
 verdict "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
 verdict "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
-refused=$(grep -c "net_af_packet takes no flow rules (rte_flow_validate of UDP port [0-9]* to a queue: " "$TB_LOG/relayd-afe0.log")
+refused=$(grep -c "net_af_packet takes no flow rules (rte_flow_validate of UDP port [0-9]* of [0-9.]* to a queue: " "$TB_LOG/relayd-afe0.log")
 [ "$refused" = 2 ] && refused=
 verdict "refused flow rules: the driver's words for both legs" "${refused:+$refused of 2 lines}"
 verdict "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"

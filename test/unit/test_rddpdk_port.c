@@ -453,14 +453,14 @@ test_refused_rules_are_told(void **state)
 				 .n_rxq = 2,
 				 .n_txq = 2,
 				 .pool = mp,
-				 .sort_ipv4 = 0x0a000001,
-				 .sort_port = 7812,
+				 .sort = {{.ipv4 = 0x0a000001, .port = 7812}},
+				 .nsort = 1,
 				 .sort_ports = 2};
 	if (rd_port_open(&p, &c, err, sizeof err))
 		fail_msg("%s", err);
 	assert_int_not_equal(p.sort, RD_SORT_FLOW);
 	char want[128];
-	snprintf(want, sizeof want, "rte_flow_validate of UDP port 7812 to a queue: %s",
+	snprintf(want, sizeof want, "rte_flow_validate of UDP port 7812 of 10.0.0.1 to a queue: %s",
 		 strerror(ENOSYS));
 	assert_string_equal(p.sort_refused, want);
 	rd_port_close(&p);

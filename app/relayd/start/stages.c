@@ -9,6 +9,7 @@
 #include "privs.h"
 #include "rpc_server.h"
 #include "service.h"
+#include "sorting.h"
 #include "stats.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -322,16 +323,10 @@ log_checksums(const char *leg, const struct rd_port *p)
 static void
 log_refusal(const char *leg, const struct rd_port *p)
 {
-	if (!*p->sort_refused)
-		return;
-	if (p->sort == RD_SORT_NONE)
-		rd_log(RD_LOG_WARNING,
-		       "%s leg: %s takes no flow rules (%s), and cannot sort by RSS: workers hand "
-		       "frames over to each other, which costs copies (steered)",
-		       leg, p->driver, p->sort_refused);
-	else
-		rd_log(RD_LOG_INFO, "%s leg: %s takes no flow rules (%s), so its RSS sorts", leg,
-		       p->driver, p->sort_refused);
+	char text[RD_SORTING_TEXT];
+	enum rd_log_level level = rd_sorting_refusal(leg, p, text);
+	if (*text)
+		rd_log(level, "%s", text);
 }
 
 static int
@@ -352,25 +347,17 @@ do_port(struct relay *r, uint32_t i)
 			    (both && g->prefix6_len), /* neighbour discovery asks groups */
 		.rx_intr = r->conf->idle == RD_IDLE_SLEEP,
 		.rx_cksum = true,
-		.sort_ipv4 = p->address,
-		.sort_vlan = (uint16_t)p->vlan,
-		.sort_port = (uint16_t)p->udp_port,
-		.sort_ports = (uint16_t)r->nworkers,
 		.n_rxd = (uint16_t)p->rx_descriptors,
 		.n_txd = (uint16_t)p->tx_descriptors,
 		.pools = r->pool,
 	};
+	rd_sorting_ask(r->conf, i, r->nworkers, &pc);
 	r->port_conf[i] = pc;
 	char why[ERR_MAX];
 	if (rd_port_open(&r->port[i], &pc, why, sizeof why)) {
 		snprintf(r->err, ERR_MAX, "%s leg: %.*s", rd_leg_names[i], ERR_MAX - 24, why);
 		return -1;
 	}
-	static const char *const sorts[] = {
-		[RD_SORT_NONE] = "the workers",
-		[RD_SORT_FLOW] = "flow rules of the port",
-		[RD_SORT_RSS] = "the port's RSS",
-	};
 	const struct rd_port *o = &r->port[i];
 	rd_log(RD_LOG_INFO, "%s leg: %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u",
 	       rd_leg_names[i], o->device, o->driver, o->mac[0], o->mac[1], o->mac[2], o->mac[3],
@@ -383,7 +370,7 @@ do_port(struct relay *r, uint32_t i)
 		rd_log(RD_LOG_INFO,
 		       "%s leg: %u workers, %u receive and %u transmit queues, datagrams sorted by "
 		       "%s%s",
-		       rd_leg_names[i], r->nworkers, o->n_rxq, o->n_txq, sorts[o->sort],
+		       rd_leg_names[i], r->nworkers, o->n_rxq, o->n_txq, rd_sorting_by(o),
 		       o->n_rxq < r->nworkers || o->n_txq < r->nworkers
 			       ? "; workers without one use another's"
 			       : "");

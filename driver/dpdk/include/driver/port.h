@@ -35,8 +35,18 @@ bool rd_dev_is_pci(const char *device);
 /* How datagrams come into the queue of their UDP port. */
 enum rd_sort {
 	RD_SORT_NONE, /* they do not: as the driver likes */
-	RD_SORT_FLOW, /* by rte_flow rules */
+	RD_SORT_FLOW, /* by rte_flow rules, those to addresses in rd_port.sort_ruled */
 	RD_SORT_RSS,  /* by RSS with a key that leaves of all that is hashed the port */
+};
+
+/* Datagrams for one address of a port, in one VLAN (0: untagged). */
+#define RD_SORT_MAX	  4
+#define RD_SORT_PORTS_MAX 16
+struct rd_sort_to {
+	bool six;
+	uint32_t ipv4;	  /* host order */
+	uint8_t ipv6[16]; /* with six */
+	uint16_t port, vlan;
 };
 
 struct rd_port_conf {
@@ -49,13 +59,13 @@ struct rd_port_conf {
 	uint16_t n_rxd, n_txd;	    /* wished ring sizes; adjusted to the driver's limits */
 	struct rte_mempool *pool;   /* rx buffers; pool.h says how large they must be */
 	struct rte_mempool **pools; /* one per rx queue; NULL: pool for all */
-	/* UDP port sort_port + i of sort_ipv4 (host order) to queue i modulo queues; 1 to 16
-	 * ports, 0: not wanted.  What could be had is in rd_port.sort; other frames come to any
-	 * queue. */
-	uint32_t sort_ipv4;
-	uint16_t sort_port, sort_ports, sort_vlan; /* in that VLAN, 0: untagged */
-	bool vlans;				   /* tagged frames come and go, too */
-	bool promisc;				   /* all frames, not only ours */
+	/* UDP port sort[k].port + i of each of these nsort addresses to queue i modulo queues; 1 to
+	 * RD_SORT_PORTS_MAX ports, 0: not wanted.  What could be had is in rd_port.sort; other
+	 * frames come to any queue.  RSS knows the ports of sort[0] alone. */
+	struct rd_sort_to sort[RD_SORT_MAX];
+	uint16_t nsort, sort_ports;
+	bool vlans;   /* tagged frames come and go, too */
+	bool promisc; /* all frames, not only ours */
 	bool allmulti;
 	bool rx_intr;  /* receive interrupts, where the driver has them: see nap.h */
 	bool rx_cksum; /* the owner of the queues reads what frames say of their checksums */
@@ -83,9 +93,11 @@ struct rd_port {
 	 * the same machine, and incomplete. */
 	bool rx_ip_cksum, rx_udp_cksum;
 	enum rd_sort sort;
-	/* Why the device takes no flow rules, in its driver's words; "" if it does or none is
-	 * wanted. */
-	char sort_refused[128];
+	uint32_t sort_ruled;	  /* bit k: there are flow rules for sort[k] */
+	bool sort_rss, sort_rss6; /* what has no rules is sorted by RSS, IPv6, too */
+	/* Why the device takes no flow rules for some address, the first such, in its driver's
+	 * words; "" if it takes them for all or none is wanted. */
+	char sort_refused[192];
 	int socket;		      /* NUMA node, 0 if unknown */
 	char device[RD_DEV_NAME_MAX]; /* as probed */
 	char name[64];		      /* EAL's name */
