@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # One job, every byte checked, over two relays whose legs are in VLANs: relay a has both legs at one
-# port, relay b a port for each.  The switches take the tags off, as access ports of a site do.
+# port, relay b a port for each.  The switches take the tags off, as access ports of a site do.  With
+# IPV6=1 nodes have IPv6 alone, too.
 # ipv6: yes
 # timeout: 150
 set -u
@@ -12,6 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . test/smoke/_tell.sh
 need_root vlan-job
 B=$(realpath "${B:-build/gcc}")
+[ -z "${IPV6:-}" ] || IPV6_INSIDE='a b'
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 NODES=1
@@ -40,10 +42,16 @@ TB_VLAN_IN=10 TB_VLAN_WAN=20
 TB_ONE_PORT=1 testbed_relayd "$B" afe0 || fail "relayd: does not start"
 testbed_relayd "$B" bfe0 || fail "relayd: does not start"
 
-testbed_job "$B" job "$B/examples/pingpong" --quick --max 262144
+testbed_job "$B" job env LIBMPI_STATS=1 "$B/examples/pingpong" --quick --max 262144
 for side in a b; do
 	wait "$(cat "$TB_DIR/pid-job-$side")"
 	succeeded $? "cluster $side: the job runs"
+done
+for fe in afe0 bfe0; do
+	at=$(testbed_inside $fe)
+	! testbed_six_inside $fe || at="\\[$at\\]"
+	verdict "cluster ${fe:0:1} reaches its relay by what it has" \
+		"$(grep -q "path $at:" "$TB_LOG/job-${fe:0:1}.log" || echo "no path $at")"
 done
 verdict "bytes are checked" "$(grep -q 'every byte checked' "$TB_LOG/job-a.log" || echo "the program does not say so")"
 kill -USR1 "$(cat "$TB_DIR/pid-relayd-afe0")"

@@ -6,6 +6,7 @@
 #include "driver/eal.h"
 #include "driver/pool.h"
 #include "edge.h"
+#include "rd/packet6.h"
 
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -141,6 +142,54 @@ two_vlans_share_a_port(void **state)
 	}
 }
 
+/* A solicitation for that leg's address, tagged: whose it is, if it can still be read. */
+static struct rd_leg *
+solicited(const struct rd_six *target, uint16_t tci, bool stripped)
+{
+	static const struct rd_six from = {.address = {0x20, 1, 0xd, 0xb8, [15] = 9},
+					   .prefix_len = 64};
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint8_t *at = (uint8_t *)rte_pktmbuf_append(m, RD_ND_FRAME);
+	struct rd_station s = {.mac = {2, 0, 0, 0, 0, 9}, .six = &from};
+	struct rd_rx_frame f;
+	rd_write_nd_request(at, &s, target->address, NULL);
+	if (tci && stripped) {
+		m->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+		m->vlan_tci = tci;
+	} else if (tci) {
+		assert_non_null(rte_pktmbuf_prepend(m, RD_VLAN_TAG));
+		rd_packet_tag(at, tci);
+	}
+	struct rd_leg *leg = rd_edge_in(&private, &global, m);
+	if (leg) {
+		rd_packet_parse(&leg->self, rte_pktmbuf_mtod(m, uint8_t *), m->data_len, &f);
+		assert_int_equal(f.verdict, memcmp(leg->self.six->address, target->address, 16) == 0
+						    ? RD_RX_ND_REQUEST
+						    : RD_RX_DROP);
+	}
+	rte_pktmbuf_free(m);
+	return leg;
+}
+
+/* Neighbours are asked for in groups, and the VLAN alone says whose the question is. */
+static void
+discovery_is_in_a_vlan(void **state)
+{
+	static const struct rd_six inside = {.address = {0xfd, [15] = 1}, .prefix_len = 64};
+	(void)state;
+	private.vlan = 10;
+	global.vlan = 20;
+	private.self.six = &inside;
+	global.self.six = &six;
+	for (int stripped = 0; stripped < 2; stripped++) {
+		assert_ptr_equal(solicited(&inside, 10, stripped), &private);
+		assert_ptr_equal(solicited(&six, 20, stripped), &global);
+		assert_ptr_equal(solicited(&six, 10, stripped), &private); /* drops it */
+		assert_null(solicited(&six, 30, stripped));
+		assert_null(solicited(&inside, 0, stripped));
+	}
+}
+
 static struct rd_leg *
 arp_of(uint32_t sender, uint32_t target)
 {
@@ -213,10 +262,8 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(one_vlan_is_taken),
-		T(two_vlans_share_a_port),
-		T(two_subnets_share_a_port),
-		T(tags_are_written),
+		T(one_vlan_is_taken),	     T(two_vlans_share_a_port), T(discovery_is_in_a_vlan),
+		T(two_subnets_share_a_port), T(tags_are_written),
 	};
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -7,6 +7,7 @@
 #include "driver/eal.h"
 #include "driver/pool.h"
 #include "frame.h"
+#include "rd/packet6.h"
 #include "relay/addr.h"
 #include "relay/core.h"
 
@@ -18,12 +19,16 @@
 static struct rte_mempool *pool;
 static struct rd_port port;
 static struct rd_leg leg;
+static bool six; /* datagrams go by IPv6 */
+static const struct rd_six own6 = {.address = {0xfd, [15] = 1}, .prefix_len = 64},
+			   peer6 = {.address = {0xfd, [15] = 9}, .prefix_len = 64};
 /* Who receives what the leg sends. */
 static const struct rd_station peer = {
 	.mac = {0}, /* the destination MAC is still open */
 	.address = 0x0a000009,
 	.prefix_len = 24,
 	.udp_port = 4001,
+	.six = &peer6,
 };
 
 static int
@@ -61,12 +66,34 @@ setup(void **state)
 		.self = {.mac = {2, 0, 0, 0, 0, 1},
 			 .address = 0x0a000001,
 			 .prefix_len = 24,
-			 .udp_port = 7812},
+			 .udp_port = 7812,
+			 .six = &own6},
 		.mtu = 1500,
 		.port = &port,
 		.pool = pool,
 	};
+	six = false;
 	return 0;
+}
+
+static int
+setup_six(void **state)
+{
+	int r = setup(state);
+	six = true;
+	return r;
+}
+
+/* In front of a datagram. */
+static uint16_t
+ip_header(void)
+{
+	return six ? RD_IPV6_HDR : RD_IPV4_HDR;
+}
+static uint16_t
+headers(void)
+{
+	return (uint16_t)(RD_ETH_HDR + ip_header() + RD_UDP_HDR);
 }
 
 static int
@@ -103,6 +130,8 @@ datagram(uint16_t head_len, const uint8_t *data, uint16_t data_len)
 		.data = data,
 		.has_segment = data_len > 0,
 	};
+	if (six)
+		o.to = suci_addr_of(peer6.address, peer.udp_port);
 	for (uint16_t i = 0; i < head_len; i++)
 		o.head[i] = (uint8_t)(0x80 + i);
 	return o;
@@ -127,7 +156,11 @@ check_frame(struct rte_mbuf *m, const struct suci_out *o)
 	assert_int_equal(rte_mbuf_check(m, 1, &reason), 0);
 	rd_packet_parse(&peer, flat, len, &f); /* checks both checksums */
 	assert_int_equal(f.verdict, RD_RX_SUCI);
-	assert_int_equal(f.src_ip, leg.self.address);
+	assert_int_equal(f.src_6 != 0, six);
+	if (six)
+		assert_memory_equal(flat + f.src_6, own6.address, 16);
+	else
+		assert_int_equal(f.src_ip, leg.self.address);
 	assert_int_equal(f.src_port, leg.self.udp_port);
 	assert_int_equal(f.payload_len, (uint32_t)o->head_len + o->seg_head_len + o->data_len);
 	assert_int_equal(f.ecn, o->ecn);
@@ -140,25 +173,30 @@ check_frame(struct rte_mbuf *m, const struct suci_out *o)
 	rte_pktmbuf_free(m);
 }
 
-/* What a port does with an offloaded frame: both checksums, as the flags ask. */
+/* What a port does with an offloaded frame: the checksums, as the flags ask. */
 static void
 as_a_port(struct rte_mbuf *m)
 {
 	uint8_t flat[4096], *at = rte_pktmbuf_mtod(m, uint8_t *);
-	uint64_t want = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
-	uint32_t len = 0;
-	assert_true((m->ol_flags & want) == want);
+	uint64_t all = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_IP_CKSUM |
+		       RTE_MBUF_F_TX_L4_MASK;
+	uint64_t four = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+	uint32_t len = 0, udp = (uint32_t)headers() - RD_UDP_HDR;
+	assert_int_equal(m->ol_flags & all,
+			 (six ? RTE_MBUF_F_TX_IPV6 : four) | RTE_MBUF_F_TX_UDP_CKSUM);
 	assert_int_equal(m->l2_len, RD_ETH_HDR);
-	assert_int_equal(m->l3_len, RD_IPV4_HDR);
-	assert_int_equal(be16_load(at + 24), 0);
-	be16_store(at + 24, rd_cksum_fold(rd_cksum_add(0, at + RD_ETH_HDR, RD_IPV4_HDR)));
+	assert_int_equal(m->l3_len, ip_header());
+	if (!six) {
+		assert_int_equal(be16_load(at + 24), 0);
+		be16_store(at + 24, rd_cksum_fold(rd_cksum_add(0, at + RD_ETH_HDR, RD_IPV4_HDR)));
+	}
 	for (struct rte_mbuf *s = m; s; s = s->next) {
 		memcpy(flat + len, rte_pktmbuf_mtod(s, void *), s->data_len);
 		len += s->data_len;
 	}
 	/* The pseudo header's sum is in the field already. */
-	uint16_t sum = rd_cksum_fold(rd_cksum_add(0, flat + 34, len - 34));
-	be16_store(at + 40, sum ? sum : 0xffff);
+	uint16_t sum = rd_cksum_fold(rd_cksum_add(0, flat + udp, len - udp));
+	be16_store(at + udp + 6, sum ? sum : 0xffff);
 }
 
 static void
@@ -223,7 +261,7 @@ in_place_when_alone(void **state)
 		assert_int_equal(rte_mbuf_refcnt_read(m), 1);
 		/* Sent again after the driver let go: in place again, the longest
 		 * header that has room. */
-		o = datagram(RTE_PKTMBUF_HEADROOM + 90 - RD_FRAME_HDR, data, len);
+		o = datagram((uint16_t)(RTE_PKTMBUF_HEADROOM + 90 - headers()), data, len);
 		check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 		rte_pktmbuf_free(m);
 	}
@@ -239,7 +277,7 @@ tags_need_room(void **state)
 	(void)state;
 	for (uint16_t vlan = 0; vlan < 2; vlan++) {
 		struct rte_mbuf *m = received(90, 700, &data);
-		uint16_t most = RTE_PKTMBUF_HEADROOM + 90 - RD_FRAME_HDR;
+		uint16_t most = (uint16_t)(RTE_PKTMBUF_HEADROOM + 90 - headers());
 		struct suci_out o = datagram(most, data, 700);
 		leg.vlan = vlan;
 		struct rte_mbuf *f = rd_frame_build(&leg, NULL, &o, m);
@@ -289,19 +327,26 @@ tails_are_not_summed_again(void **state)
 			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 			struct suci_out in = datagram(56, NULL, 0);
 			uint16_t udp = (uint16_t)(1200 + front);
-			uint8_t *at = (uint8_t *)rte_pktmbuf_append(m, RD_FRAME_HDR + udp);
+			uint8_t *at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(headers() + udp));
 			struct rd_station self = leg.self, from = peer;
 			struct rd_rx_frame f;
-			memset(at + RD_FRAME_HDR, front, udp);
-			memcpy(at + RD_FRAME_HDR, in.head, in.head_len);
-			rd_write_udp(at, &from, self.mac, self.address, self.udp_port, 1, udp, 0);
-			rd_udp_checksum(at, udp, 0);
+			memset(at + headers(), front, udp);
+			memcpy(at + headers(), in.head, in.head_len);
+			if (six) {
+				rd_write_udp6(at, &from, self.mac, own6.address, self.udp_port, udp,
+					      0);
+				rd_udp6_checksum(at, udp, 0);
+			} else {
+				rd_write_udp(at, &from, self.mac, self.address, self.udp_port, 1,
+					     udp, 0);
+				rd_udp_checksum(at, udp, 0);
+			}
 			rd_packet_parse_known(&self, at, m->data_len, known, &f);
 			assert_int_equal(f.verdict, RD_RX_SUCI);
 			rd_frame_set_tail(m, &f);
-			data = at + RD_FRAME_HDR + 56;
+			data = at + headers() + 56;
 			/* As the core writes ids. */
-			memset(at + RD_FRAME_HDR + 56, 0x99, RELAY_WRITES_MAX);
+			memset(at + headers() + 56, 0x99, RELAY_WRITES_MAX);
 			at[m->data_len - 7] ^= (uint8_t)spoil & 1;
 			struct suci_out o = datagram(front, data, (uint16_t)(udp - 56));
 			for (int again = 0; again < 2; again++) {
@@ -405,7 +450,7 @@ no_room_in_front_copies(void **state)
 	(void)state;
 	struct rte_mbuf *m = received(0, 500, &data); /* payload right behind the headroom */
 	struct suci_out o = datagram(SUCI_HEAD_MAX, data, 500);
-	assert_true(RD_FRAME_HDR + SUCI_HEAD_MAX > RTE_PKTMBUF_HEADROOM);
+	assert_true(headers() + SUCI_HEAD_MAX > RTE_PKTMBUF_HEADROOM);
 	check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 	assert_int_equal(leg.count.tx_copied, 1);
 	rte_pktmbuf_free(m);
@@ -430,7 +475,7 @@ longer_than_the_mtu_is_dropped(void **state)
 {
 	const uint8_t *data;
 	(void)state;
-	uint16_t fits = 1500 - RD_IPV4_HDR - RD_UDP_HDR - 56;
+	uint16_t fits = (uint16_t)(1500 + RD_ETH_HDR - headers() - 56);
 	struct rte_mbuf *m = received(90, 1600, &data);
 	struct suci_out o = datagram(56, data, (uint16_t)(fits + 1));
 	assert_null(rd_frame_build(&leg, NULL, &o, m));
@@ -468,6 +513,10 @@ int
 main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T6(f)                                               \
+	{                                                   \
+#f " by IPv6", f, setup_six, teardown, NULL \
+	}
 	const struct CMUnitTest tests[] = {
 		T(checksums_are_the_ports),
 		T(to_ourselves_they_are_ours),
@@ -482,6 +531,15 @@ main(void)
 		T(datagrams_without_buffer_are_copied),
 		T(longer_than_the_mtu_is_dropped),
 		T(empty_pool_is_counted),
+		T6(checksums_are_the_ports),
+		T6(in_place_when_alone),
+		T6(tags_need_room),
+		T6(driver_still_holds_it),
+		T6(tails_are_not_summed_again),
+		T6(odd_header_is_chained),
+		T6(no_room_in_front_copies),
+		T6(datagrams_without_buffer_are_copied),
+		T6(longer_than_the_mtu_is_dropped),
 	};
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
