@@ -139,7 +139,10 @@ rd_leg_send_ip6(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t dst[16])
 void
 rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6])
 {
-	uint32_t at = leg->nsenders++ % RD_SENDERS;
+	uint32_t at = (leg->nsenders - 1) % RD_SENDERS;
+	/* A stream of data takes one place. */
+	if (!leg->nsenders || leg->sender[at].ip != ip)
+		at = leg->nsenders++ % RD_SENDERS;
 	leg->sender[at].ip = ip;
 	memcpy(leg->sender[at].mac, mac, 6);
 }

@@ -209,8 +209,9 @@ take_datagram(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m,
 	}
 	leg->count.rx_suci++;
 	leg->count.rx_known += (f->known & RD_KNOWN_UDP_GOOD) != 0;
-	/* All but data may be about a path that is not. */
-	if (f->payload_len && (frame[f->payload_off] & 15) != SUCI_T_DATA)
+	/* All but data may be about a path that is not.  So may data, and with IPv6 the answer to
+	 * them finds its station here or nowhere. */
+	if (f->payload_len && (f->src_6 || (frame[f->payload_off] & 15) != SUCI_T_DATA))
 		rd_leg_note_sender(leg, sender, f->src_mac);
 	rd_frame_set_tail(m, f);
 	rd_custody_offer(w, &from, m, frame + f->payload_off, f->payload_len, f->ecn);
