@@ -70,7 +70,10 @@ struct mmp_env {
 	const char *relay, *meet, *realm;
 };
 int mmp_env_read(struct mmp_env *e);
-/* LIBMMP_RELAY: one relay, or two with a comma between; how many, 0: that is none. */
+/* LIBMMP_RELAY: one relay, or two of one kind with a comma between; how many, 0: that is none. */
+#define MMP_RELAY_WANTED                                                                           \
+	"the IP address and port of this site's relay, as 10.0.0.254:7812 or [fd00::fe]:7812, or " \
+	"two of one kind with a comma between"
 uint32_t mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES],
 			char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME]);
 int mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts);

@@ -229,17 +229,31 @@ make_away(struct mmp *m)
 	return good ? 0 : mmp_fail(ENOMEM, "out of memory for %u processes", n);
 }
 
+/* Ours, which is of the kind of our socket. */
+static int
+match_relays(const struct mmp *m)
+{
+	const struct suci_addr *me = &m->job.place[m->job.rank].at;
+	struct suci_addr relay[DOOR_CLIENT_SITES];
+	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME], here[SUCI_ADDR_TEXT_MAX];
+	if (!mmp_env_relays(&m->env, relay, name))
+		return mmp_fail(
+			EINVAL,
+			"the job has %u sites: LIBMMP_RELAY=%.60s has to be " MMP_RELAY_WANTED,
+			m->job.sites, m->env.relay ? m->env.relay : "");
+	if (relay[0].family != me->family)
+		return mmp_fail(EINVAL,
+				"LIBMMP_RELAY=%.60s and this process, at %s, cannot talk: give the "
+				"relay's address of the kind that the processes of this site have",
+				m->env.relay, suci_addr_ip_text(me, here));
+	return 0;
+}
+
 int
 mmp_sites_open(struct mmp *m)
 {
-	struct suci_addr relay[DOOR_CLIENT_SITES];
-	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME];
-	if (!mmp_env_relays(&m->env, relay, name))
-		return mmp_fail(EINVAL,
-				"the job has %u sites: LIBMMP_RELAY=%.60s has to be the IPv4 "
-				"address and port of this site's relay, as 10.0.0.254:7812, or two "
-				"of them with a comma between",
-				m->job.sites, m->env.relay ? m->env.relay : "");
+	if (match_relays(m))
+		return -1;
 	if (!m->env.meet)
 		return mmp_fail(EINVAL,
 				"the job has %u sites: LIBMMP_MEET has to be the file for "

@@ -6,8 +6,8 @@
 
 #include "base/bytes.h"
 #include "base/siphash.h"
+#include "driver/udp_name.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -107,7 +107,9 @@ mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES
 	for (uint32_t n = 0; n < DOOR_CLIENT_SITES; n++) {
 		size_t len = strcspn(at, ",");
 		if (len >= MMP_AWAY_NAME || !suci_addr_parse(at, len, &relay[n]) ||
-		    relay[n].family != 4 || (n && !memcmp(&relay[0], &relay[n], sizeof *relay)))
+		    /* A socket has one family. */
+		    relay[n].family != relay[0].family ||
+		    (n && !memcmp(&relay[0], &relay[n], sizeof *relay)))
 			return 0;
 		snprintf(name[n], MMP_AWAY_NAME, "%.*s", (int)len, at);
 		if (!at[len])
@@ -291,26 +293,24 @@ find_address_towards(const struct mmp_env *e, struct suci_addr *at)
 {
 	struct suci_addr a[DOOR_CLIENT_SITES];
 	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME];
-	struct sockaddr_in to = {.sin_family = AF_INET}, me;
-	socklen_t len = sizeof me;
+	union udp_name to, me;
 	if (!mmp_env_relays(e, a, name))
 		return mmp_fail(EINVAL,
-				"LIBMMP_RELAY=%.60s is not an IPv4 address and a port of this "
-				"site's relay, as 10.0.0.254:7812, or two of them with a comma "
-				"between; a job of several sites needs it",
+				"LIBMMP_RELAY=%.60s is not " MMP_RELAY_WANTED
+				"; a job of several sites needs it",
 				e->relay ? e->relay : "");
-	memcpy(&to.sin_addr, a[0].ip + 12, 4);
-	to.sin_port = htons(a[0].port);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool good = fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to) &&
-		    !getsockname(fd, (struct sockaddr *)&me, &len);
+	sa_family_t family = a[0].family == 6 ? AF_INET6 : AF_INET;
+	socklen_t len = suci_udp_name(&a[0], family, &to);
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool good = fd >= 0 && !connect(fd, &to.any, len) && !getsockname(fd, &me.any, &len);
 	int err = errno;
 	if (fd >= 0)
 		close(fd);
 	if (!good)
 		return mmp_fail(err, "LIBMMP_RELAY=%.60s cannot be reached from here: %s", e->relay,
 				strerror(err));
-	*at = suci_addr_v4((const uint8_t *)&me.sin_addr, 0);
+	*at = suci_udp_from(&me);
+	at->port = 0;
 	return 0;
 }
 

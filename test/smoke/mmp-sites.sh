@@ -4,13 +4,14 @@
 # byte checked; met by a file, by the address itself, under a launcher in each site; what goes
 # wrong is said; a rank that is killed ends the waits of the others.  A relay that is replaced by
 # itself or by a second one does not: the job goes on, unless nothing replaces it in time.  Nor does
-# one that ends while the ranks meet.
+# one that ends while the ranks meet.  With IPV6=1 both sites have IPv6 alone inside, too.
 # ipv6: yes
 # timeout: 500
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 CLUSTERS='a b' NODES=2 RELAYS=1 RELAYS_B=2
+[ -z "${IPV6:-}" ] || : "${IPV6_INSIDE=a b}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -25,15 +26,17 @@ testbed_up || fail "no testbed"
 testbed_wanem "$B/bin/wanem" --delay-ms 5 --loss 0.001 || fail "wanem does not start"
 TB_RELAY_CONF='"doors": { "max": 1024 }'
 testbed_relayd "$B" afe0 bfe0 bfe1 || fail "relayd does not start"
-cat >"$W/hosts" <<'EOP'
-10.0.0.1 7801 north
-10.0.0.1 7802 north
-10.0.0.2 7801 north
-10.0.0.1 7801 south
-10.0.0.2 7801 south
+cat >"$W/hosts" <<EOP
+$(testbed_inside a0) 7801 north
+$(testbed_inside a0) 7802 north
+$(testbed_inside a1) 7801 north
+$(testbed_inside b0) 7801 south
+$(testbed_inside b1) 7801 south
 EOP
 NODE=(a0 a0 a1 b0 b1)
-SOUTH=10.0.0.254:7812 # the relay of ranks 3 and 4
+NORTH=$(testbed_inside afe0 7812)
+FIRST=$(testbed_inside bfe0 7812) SECOND=$(testbed_inside bfe1 7812)
+SOUTH=$FIRST # the relay of ranks 3 and 4
 
 # begin RANKS NAME=VALUE... -- PROGRAM ARG...: their output in $W/out.
 begin() {
@@ -42,7 +45,7 @@ begin() {
 	while [ "$1" != -- ]; do env+=("$1"); shift; done
 	shift
 	for i in $ranks; do
-		at=10.0.0.254:7812
+		at=$NORTH
 		((i < 3)) || at=$SOUTH
 		env LIBMMP_RELAY=$at LIBMMP_MEET="$W/meet" "${env[@]}" LIBMMP_RANK="$i" \
 			timeout 120 "$TB_DIR/in" "${NODE[i]}" "$@" >"$W/out$i" 2>&1 &
@@ -90,8 +93,8 @@ if [ -x "$B/bin/mpirun" ]; then
 	rm -f "$W/meet"
 	bad=0
 	for i in 0 1; do
-		env XDG_RUNTIME_DIR="$TB_DIR/tmp" PMIX_MCA_ptl_tcp_if_include=lo LIBMMP_RELAY=10.0.0.254:7812 \
-			LIBMMP_MEET="$W/meet" LIBMMP_SITES=2,1 LIBMMP_SITE=$i timeout 120 "$TB_DIR/in" \
+		env XDG_RUNTIME_DIR="$TB_DIR/tmp" PMIX_MCA_ptl_tcp_if_include=lo LIBMMP_MEET="$W/meet" \
+			LIBMMP_RELAY="$([ $i = 0 ] && echo "$NORTH" || echo "$FIRST")" LIBMMP_SITES=2,1 LIBMMP_SITE=$i timeout 120 "$TB_DIR/in" \
 			"$([ $i = 0 ] && echo a0 || echo b0)" "$B/bin/mpirun" --launcher local -n $((2 - i)) \
 			"$ALL" - 3 50000 >"$W/out$i" 2>&1 &
 		pids[i]=$!
@@ -105,6 +108,7 @@ if [ -x "$B/bin/mpirun" ]; then
 fi
 
 # ---- wrong words
+plain() { sed 's/[][]/\\&/g' <<<"$1"; } # as grep finds it
 wrong() { # RANK TEXT NAME=VALUE...
 	local rank=$1 text=$2
 	shift 2
@@ -114,7 +118,11 @@ wrong() { # RANK TEXT NAME=VALUE...
 }
 wrong 0 'the job has 2 sites: LIBMMP_RELAY= has to be' LIBMMP_RELAY=
 wrong 0 'the job has 2 sites: LIBMMP_MEET has to be' LIBMMP_MEET=
-wrong 0 'our relay 10.0.0.253:7812 does not answer' LIBMMP_RELAY=10.0.0.253:7812
+nobody=$(testbed_inside afe1 7812)
+wrong 0 "our relay $(plain "$nobody") does not answer" LIBMMP_RELAY="$nobody"
+if testbed_six_inside a; then other=10.0.0.254:7812; else other=[fd00::fe]:7812; fi
+wrong 0 "LIBMMP_RELAY=$(plain "$other") and this process, at $(testbed_inside a0), cannot talk: " LIBMMP_RELAY="$other"
+wrong 0 'LIBMMP_RELAY=10.0.0.254:7812,\[fd00::fe\]:7812 has to be ' LIBMMP_RELAY=10.0.0.254:7812,[fd00::fe]:7812
 wrong 3 "LIBMMP_MEET=$W/none: No such file" LIBMMP_MEET="$W/none"
 wrong 3 'copy it again\|is cut short' LIBMMP_MEET=door:EgAABKGyw9Q
 wrong 0 '4 of 5 processes have not said that they are there; the first is rank 1' LIBMMP_SHM=1
@@ -200,7 +208,7 @@ goes_on "the relays of both sites that are killed at once" thread at_once
 both() {
 	again bfe0 KILL && sleep 3 && again bfe1 KILL
 }
-SOUTH=10.0.0.254:7812,10.0.0.253:7812
+SOUTH=$FIRST,$SECOND
 goes_on "one relay of two that is killed" inline end_relay bfe0 KILL
 testbed_relayd "$B" bfe0 || fail "no other relay"
 ROUNDS=900
@@ -230,7 +238,7 @@ restart() {
 }
 meets "one relay of two that is killed" stop_relay bfe0 KILL
 testbed_relayd "$B" bfe0 || fail "no other relay"
-SOUTH=10.0.0.254:7812
+SOUTH=$FIRST
 meets "rank 0's relay that is killed and started again" restart afe0
 meets "the relays of both sites that are killed and started again" restart afe0 bfe0
 
@@ -242,7 +250,7 @@ no_more() {
 	sleep 1
 	stop_relay bfe0 KILL || fail "$1: the relay is not killed"
 	ends "$1" '0 1 2 3 4'
-	grep -qh 'is out of reach: our relay 10.0.0.254:7812 is gone' "$W"/out[34] || fail "$1: $(cat "$W"/out[34])"
+	grep -qh "is out of reach: our relay $(plain "$FIRST") is gone" "$W"/out[34] || fail "$1: $(cat "$W"/out[34])"
 	grep -qh 'rank [34] (of site 1) is \(gone\|out of reach\)' "$W"/out[012] || fail "$1: $(cat "$W"/out[012])"
 	pass "$1 ends the waits of all"
 	testbed_relayd "$B" bfe0 || fail "$1: no other relay"

@@ -95,6 +95,10 @@ done >"$W/hosts6"
 for mode in thread inline; do
 	HOSTS=$W/hosts6 all "all to all by IPv6, $mode" 5 300000 LIBMMP_PROGRESS=$mode
 done
+# shellcheck disable=SC2015
+ranks -- "$PERF" pingpong --hosts "$W/hosts6" --size 8,64K --seconds 0.05 && grep -qw 65536 "$W/out0" ||
+	fail "mmp-perf by IPv6: $(cat "$W"/out?)"
+pass "mmp-perf by IPv6"
 { head -2 "$W/hosts"; tail -2 "$W/hosts6"; } >"$W/both"
 LIBMMP_RANK=0 "$TB_DIR/in" a0 "$ALL" "$W/both" 1 1 >"$W/log" 2>&1 && fail "hosts of both kinds are taken"
 grep -q 'both:3: fd00:57a6::a1 and .* cannot talk: give all processes of a site addresses of one kind' "$W/log" ||
@@ -222,20 +226,21 @@ for kernel in is cg ep ft mg; do
 done
 
 # ---- a rank that is killed
-for mode in thread inline; do
-	begin LIBMMP_PROGRESS=$mode -- "$ALL" "$W/hosts" 1000000 5000
+for case in "thread hosts (.*)" "inline hosts (.*)" 'inline hosts6 (\[fd00:57a6::a0\]:7802)'; do
+	read -r mode hosts where <<<"$case"
+	begin LIBMMP_PROGRESS="$mode" -- "$ALL" "$W/$hosts" 1000000 5000
 	testbed_wait 60 "rank 1" pgrep -P "${pids[1]}" mmp-all
 	sleep 1
 	victim=$(pgrep -P "${pids[1]}" mmp-all)
 	kill -9 "$victim"
 	for i in 0 2 3; do
 		wait "${pids[i]}"
-		[ $? = 2 ] || fail "killed, $mode: rank $i did not end with an error: $(cat "$W/out$i")"
+		[ $? = 2 ] || fail "killed, $mode, $hosts: rank $i did not end with an error: $(cat "$W/out$i")"
 	done
 	wait "${pids[1]}"
-	grep -qh 'rank 1 (.*) ' "$W/out0" "$W/out2" "$W/out3" ||
-		fail "killed, $mode: nobody says who: $(cat "$W"/out?)"
-	pass "a killed rank ends the waits of all others, $mode"
+	grep -qh "rank 1 $where " "$W/out0" "$W/out2" "$W/out3" ||
+		fail "killed, $mode, $hosts: nobody says who: $(cat "$W"/out?)"
+	pass "a killed rank ends the waits of all others, $mode, $hosts"
 done
 
 # ---- wrong words

@@ -210,7 +210,8 @@ _tb_cluster() {
 		_tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN"
 		_tb_port "${c}sw" br0 "p$i"
 		if testbed_six_inside "$c"; then
-			_tb_settle "$n" 'set net/ipv6/conf/eth0/disable_ipv6 0'
+			_tb_settle "$n" 'set net/ipv6/conf/lo/disable_ipv6 0
+set net/ipv6/conf/eth0/disable_ipv6 0'
 			_tb_address "$n" eth0 "$(testbed_inside_six "$n")/64" nodad
 		else
 			_tb_address "$n" eth0 "$(testbed_addr "$n")/24"
