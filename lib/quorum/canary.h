@@ -11,7 +11,8 @@
 #define QUORUM_BUGS(X)                                                      \
 	X(AMNESIA, "entries are acknowledged that the journal has not got") \
 	X(PROMISE, "a voter forgets what it has promised its leader")       \
-	X(VACANT, "who leads says that nobody could for longer than is so")
+	X(VACANT, "who leads says that nobody could for longer than is so") \
+	X(TURNS, "voters draw when they ask for votes, and do not keep turns")
 
 enum quorum_bug {
 	QUORUM_BUG_NONE,

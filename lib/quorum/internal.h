@@ -89,6 +89,7 @@ struct quorum {
 		uint64_t term, idle_ns, at_ns; /* at_ns: own idle_ns then */
 	} grant[QUORUM_VOTERS_MAX];	       /* the last vote of each for this one */
 	uint64_t vacant_ns;
+	uint32_t followed;		       /* the leader that was heard last, or nobody */
 	uint64_t heard[QUORUM_VOTERS_MAX];     /* stamp of the last frame of each */
 	uint64_t supported[QUORUM_VOTERS_MAX]; /* own time that each echoed in this term */
 	char address[QUORUM_VOTERS_MAX][4];

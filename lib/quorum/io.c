@@ -421,10 +421,20 @@ io_time(struct raft_io *io)
 	return quorum_of(io)->now_ns / BASE_MS_NS;
 }
 
+/* How long this voter waits for a leader.  Each has a part of the time of its own: two that wait
+ * alike ask for votes together, and over a long way none is elected.  Who comes behind the last
+ * leader is the first; for the leader's neighbours, of its site perhaps, may have died with it. */
 static int
 io_random(struct raft_io *io, int min, int max)
 {
-	return min + (int)base_prng_below(&quorum_of(io)->prng, (uint64_t)(max - min));
+	struct quorum *q = quorum_of(io);
+	uint32_t n = q->conf.voters, first = q->followed == QUORUM_NOBODY ? 0 : q->followed + 1;
+	uint64_t all = (uint64_t)(max - min), part = all / n;
+
+	if (part < 1 || QUORUM_BUG(TURNS))
+		return min + (int)base_prng_below(&q->prng, all);
+	uint32_t turn = (q->conf.me + n - first % n) % n;
+	return min + (int)(turn * part + base_prng_below(&q->prng, part / 4 + 1));
 }
 
 void

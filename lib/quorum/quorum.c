@@ -13,6 +13,9 @@
 /* Clocks may run 3 % apart. */
 #define LEASE_SHARE(ns) ((ns) - (ns) / 32)
 
+/* Ticks without a leader for one with it: some for a turn of each voter. */
+#define TICKS_OF_TURNS 8u
+
 static uint64_t
 promise_ns(const struct quorum *q)
 {
@@ -196,6 +199,7 @@ quorum_new(const struct quorum_conf *conf, const struct quorum_ops *ops, void *u
 	q->ops = *ops;
 	q->user = user;
 	q->prng = base_prng_seed(conf->seed);
+	q->followed = QUORUM_NOBODY;
 	q->now_ns = q->tick_ns = now_ns;
 	/* What it promised before it stopped holds. */
 	q->promised_ns = len ? now_ns + promise_ns(q) : 0;
@@ -288,6 +292,7 @@ note_stamps(struct quorum *q, uint32_t from, unsigned type, uint64_t term,
 		if (quorum_leader(q) != from)
 			return;
 		q->heard[from] = s->stamp;
+		q->followed = from;
 		q->promised_ns = base_max_ns(q->promised_ns, q->now_ns + promise_ns(q));
 		q->idle_ns = 0;
 	} else if (type == RAFT_IO_APPEND_ENTRIES_RESULT && s->echo <= q->now_ns) {
@@ -359,10 +364,10 @@ quorum_turn(struct quorum *q, uint64_t now_ns)
 	/* A follower's tick may begin an election, in which it votes for itself. */
 	if (raft_state(&q->raft) != RAFT_LEADER && keeps_promise(q))
 		return;
-	/* Of voters with ticks at the same time some would begin it together, and none be elected.
+	/* Without a leader each voter has its turn to ask for votes, and finds it only by a tick.
 	 */
 	if (raft_state(&q->raft) != RAFT_LEADER)
-		q->tick_ns -= base_prng_below(&q->prng, every / 2);
+		q->tick_ns = q->now_ns + base_max_ns(every / TICKS_OF_TURNS, BASE_MS_NS);
 	q->tick(&q->io);
 	settle_raft(q);
 }

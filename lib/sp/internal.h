@@ -109,7 +109,8 @@ struct sp_unit {
 	uint32_t nask;
 	uint64_t given_up;
 	uint32_t master;
-	uint64_t term, master_ns;	 /* master_ns: when it was last heard */
+	uint64_t term, master_ns;	 /* master_ns: when it was last heard, or heard of */
+	uint64_t answered_ns;		 /* when any has answered last */
 	uint64_t beat_ns;		 /* the next one is due */
 	uint64_t lease_ns;		 /* until then */
 	uint64_t start_ns[SP_POOLS_MAX]; /* no process of it is started before */
@@ -159,8 +160,9 @@ struct sp_master {
 	struct sp_path path[SP_PATHS_MAX];
 	uint32_t npath;
 	uint8_t stop;
-	uint64_t *mark;		   /* [units][units] clocks of others: witness.c */
-	bool watches;		   /* something waits for one of them to go on */
+	uint64_t *called_ns; /* [units] last beat to this voter while it did not lead; it stays */
+	uint64_t *mark;	     /* [units][units] clocks of others: witness.c */
+	bool watches;	     /* something waits for one of them to go on */
 	bool full_told, own_clock; /* own_clock: it is off, not those of the others */
 	struct sp_op *op;
 	uint32_t nop, op_max;

@@ -226,6 +226,7 @@ lay_out_node(const struct sp_node_conf *c, void *mem, struct sp_node *n)
 	n->unit.reached = base_arena_take(&a, l->slots_max, sizeof *n->unit.reached);
 	n->kept = base_arena_take(&a, v * SP_CHANGES_KEPT, sizeof *n->kept);
 	n->master.heard = base_arena_take(&a, v * l->units, sizeof *n->master.heard);
+	n->master.called_ns = base_arena_take(&a, (size_t)v * l->units, sizeof(uint64_t));
 	n->master.mark =
 		base_arena_take(&a, (size_t)v * l->units * l->units, sizeof *n->master.mark);
 	n->master.reported = base_arena_take(&a, v * l->slots_max, sizeof *n->master.reported);
@@ -332,12 +333,13 @@ sp_node_is_durable(const struct sp_node *n)
 
 /* A beat for who does not lead: say who does. */
 static void
-send_hint(struct sp_node *n, uint32_t to)
+redirect_beat(struct sp_node *n, uint32_t to)
 {
 	uint32_t leader = n->quorum ? quorum_leader(n->quorum) : QUORUM_NOBODY;
 	struct base_writer w = base_writer(n->frame, n->frame_room);
 	struct sp_frame f = {.type = SP_FRAME_HINT, .cluster = n->conf.cluster, .master = leader};
 
+	n->master.called_ns[to] = n->now_ns;
 	if (leader == QUORUM_NOBODY || leader == n->conf.me)
 		return;
 	f.term = quorum_term(n->quorum);
@@ -372,7 +374,7 @@ route_frame(struct sp_node *n, uint32_t from, const void *frame, size_t len)
 	else if (n->master.leads)
 		sp_master_beat(n, from, &f);
 	else if (sp_is_voter(n))
-		send_hint(n, from);
+		redirect_beat(n, from);
 	return true;
 }
 

@@ -166,7 +166,7 @@ sp_unit_ack(struct sp_node *n, uint32_t from, const struct sp_frame *f)
 		u->beat_ns = n->now_ns;
 	u->term = f->term;
 	u->master = from;
-	u->master_ns = n->now_ns;
+	u->master_ns = u->answered_ns = n->now_ns;
 	if (!SP_BUG(OLD_VIEW) || f->echo_ns == 0)
 		take_changes(n, f);
 	take_lease(n, f);

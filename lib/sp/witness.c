@@ -95,15 +95,16 @@ sp_witness_lease_over(struct sp_node *n, uint32_t unit)
 	return is_silent_elsewhere(n, unit, n->conf.lease_ns + n->detect_ns / 20);
 }
 
-/* The master of before has been silent for this unit, and nobody has granted a lease for as long as
- * it was vacant.  It gets two beats to say that it lives. */
+/* How long a unit is known to be silent when this voter begins to lead.  The master of before is so
+ * since it was heard last; all others call every voter once they have none.  Nobody has granted a
+ * lease for as long as it was vacant.  A unit gets two beats to say that it lives. */
 uint64_t
 sp_witness_before(const struct sp_node *n, uint32_t unit)
 {
-	uint64_t silent = n->now_ns - n->unit.master_ns;
+	uint64_t last = base_max_ns(n->unit.answered_ns, n->master.called_ns[unit]);
 
-	if (unit != n->unit.master || unit == n->conf.me)
+	if (unit == n->conf.me)
 		return 0;
-	return base_min_ns(base_min_ns(silent, quorum_vacant_ns(n->quorum)),
+	return base_min_ns(base_min_ns(n->now_ns - last, quorum_vacant_ns(n->quorum)),
 			   n->detect_ns - 2 * n->conf.beat_ns);
 }

@@ -240,6 +240,11 @@ static const struct plan {
 	 .run = sp_masters_run,
 	 .scenario = "sp-masters",
 	 .breaks = B(LEASE)},
+	{.quorum = QUORUM_BUG_TURNS,
+	 .name = "TURNS",
+	 .run = sp_sites_run,
+	 .scenario = "sp-sites",
+	 .breaks = B(PROMPT)},
 #define P(id, breaks_)                                                       \
 	{                                                                    \
 		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run, \

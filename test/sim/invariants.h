@@ -47,7 +47,7 @@
 	X(LEASE, "lease",                                                                          \
 	  "one master grants leases; nobody acts for a role that another plays, or in an epoch "   \
 	  "that is over for longer than a lease")                                                  \
-	X(PROMPT, "prompt", "doors: first byte in 2 round trips of the WAN; a new stage: in 1 s")  \
+	X(PROMPT, "prompt", "first byte of a door, a new stage, a site's death: in their time")    \
 	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own")  \
 	X(DARK, "dark",                                                                            \
 	  "no more links are lit than there are wavelengths, and none over a withdrawn port")      \
