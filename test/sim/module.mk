@@ -2,13 +2,13 @@
 # The virtual-time simulator: real lib/suci and lib/relay objects.
 $(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c test/stream_net.c test/coll_model.c,sp quorum ft spx mpicore meet launch doorclient light circ ocs coll gateway relay relayset impi mmpaway mmplanes mmpcore sucaead suci base,)
 
-## sim           simulator: all scenarios and SIM_SEEDS swarm seeds, or SEED=0x.. SCENARIO=..
+## sim           simulator: all scenarios and SIM_SEEDS swarm seeds; SCENARIO=.. only that, with SIM_SEEDS seeds or SEED=0x..
 SIM_SEEDS ?= 300
 export SIM_BASE
-SCENARIO ?= swarm
 .PHONY: sim
 sim: $(B)/test/simulator
-	@test/sim/run $(B)/test/simulator "$(SCENARIO)" "$(SEED)" "$(SIM_SEEDS)"
+	@test/sim/run $(B)/test/simulator "$(if $(filter command environment,$(origin SCENARIO)),$(SCENARIO))" \
+		"$(SEED)" "$(SIM_SEEDS)"
 
 ## sim-deaths    a job over 2 x 2 relays that survives deaths: each node dies after each event
 .PHONY: sim-deaths
