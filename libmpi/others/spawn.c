@@ -6,6 +6,7 @@
 #include "internal.h"
 #include "transports.h"
 
+#include "base/assert.h"
 #include "driver/names.h"
 #include "launch/order.h"
 #include "lmpi/launch.h"
@@ -302,6 +303,16 @@ lmpi_spawn_forget(const char *port)
 }
 
 void
+lmpi_spawn_ended(const char *name, const char *why)
+{
+	lock_expected();
+	bool awaited = launch_await_unmet(jobs_expected, name, why);
+	unlock_expected();
+	if (awaited)
+		lmpi_tp_wake();
+}
+
+void
 lmpi_spawn_met(void)
 {
 	lmpi_boot_tell_met();
@@ -318,12 +329,36 @@ append_word(char ***words, const char *word)
 	return rc == PMIX_SUCCESS;
 }
 
+static void
+note_setting(struct lmpi_settings *s, enum lmpi_knob knob, const char *value)
+{
+	BASE_ASSERT(s->n < LMPI_SETTINGS_MAX);
+	s->name[s->n] = lmpi_knob_rows[knob].name;
+	s->value[s->n++] = value;
+}
+
+static void
+make_settings(struct lmpi_settings *s, const char *port, const char *errhandler)
+{
+	const char *realm = lmpi_knob_text(LMPI_KNOB_REALM);
+
+	s->n = 0;
+	note_setting(s, LMPI_KNOB_PARENT_PORT, port);
+	lmpi_doors_relay(s->relay);
+	if (s->relay[0])
+		note_setting(s, LMPI_KNOB_RELAY, s->relay);
+	if (realm)
+		note_setting(s, LMPI_KNOB_REALM, realm);
+	if (errhandler)
+		note_setting(s, LMPI_KNOB_ERRHANDLER, errhandler);
+}
+
 static bool
-add_setting(pmix_app_t *app, enum lmpi_knob knob, const char *value)
+add_setting(pmix_app_t *app, const char *name, const char *value)
 {
 	char *setting;
 
-	if (asprintf(&setting, "%s=%s", lmpi_knob_rows[knob].name, value) < 0)
+	if (asprintf(&setting, "%s=%s", name, value) < 0)
 		return false;
 	bool ok = append_word(&app->env, setting);
 	free(setting);
@@ -331,25 +366,15 @@ add_setting(pmix_app_t *app, enum lmpi_knob knob, const char *value)
 }
 
 static bool
-describe_program(pmix_app_t *app, const struct lmpi_program *p, const char *port,
-		 const char *errhandler)
+describe_program(pmix_app_t *app, const struct lmpi_program *p, const struct lmpi_settings *s)
 {
-	const char *realm = lmpi_knob_text(LMPI_KNOB_REALM);
-	char relay[LMPI_RELAY_NAME];
-
 	app->cmd = strdup(p->command);
 	app->maxprocs = (int)p->n;
 	bool ok = app->cmd && append_word(&app->argv, p->command);
 	for (char **a = p->argv; ok && a && *a; a++)
 		ok = append_word(&app->argv, *a);
-	ok = ok && add_setting(app, LMPI_KNOB_PARENT_PORT, port);
-	lmpi_doors_relay(relay);
-	if (ok && relay[0])
-		ok = add_setting(app, LMPI_KNOB_RELAY, relay);
-	if (ok && realm)
-		ok = add_setting(app, LMPI_KNOB_REALM, realm);
-	if (ok && errhandler)
-		ok = add_setting(app, LMPI_KNOB_ERRHANDLER, errhandler);
+	for (uint32_t i = 0; ok && i < s->n; i++)
+		ok = add_setting(app, s->name[i], s->value[i]);
 	if (ok && p->wdir) {
 		app->cwd = strdup(p->wdir);
 		ok = app->cwd != NULL;
@@ -382,27 +407,40 @@ why_not_spawned(pmix_status_t status, const struct lmpi_program *p, bool *full, 
 	return ERR_SPAWN;
 }
 
-int
-lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, const char *errhandler,
-	   bool *full, char why[LMPI_WHY])
+/* Without a launcher its answer is that we have started one, under a name of ours. */
+static int
+spawn_alone(const struct lmpi_program *program, uint32_t n, const struct lmpi_settings *s,
+	    const char *port, char why[LMPI_WHY])
+{
+	static _Atomic uint32_t started;
+	struct expected *o = expect_job(port);
+	char name[LAUNCH_NAME];
+
+	if (!o) {
+		snprintf(why, LMPI_WHY, "out of memory");
+		return LMPI_ERR_NO_MEM;
+	}
+	snprintf(name, sizeof name, "alone-%u", atomic_fetch_add(&started, 1));
+	bool ok = lmpi_alone_start(program, n, s, name, why);
+	lock_expected();
+	launch_await_answer(jobs_expected, &o->await, ok ? name : NULL);
+	unlock_expected();
+	return ok ? LMPI_OK : ERR_SPAWN;
+}
+
+static int
+spawn_by_launcher(const struct lmpi_program *program, uint32_t n, const struct lmpi_settings *s,
+		  const char *port, bool *full, char why[LMPI_WHY])
 {
 	struct expected *o;
 	pmix_app_t *app;
 	bool ok = true;
 
-	*full = false;
-	if (!lmpi_boot_launched()) {
-		snprintf(why, LMPI_WHY,
-			 "there is no launcher that could start programs: start this one by "
-			 "mpirun, as mpirun -n 1 PROGRAM");
-		return ERR_SPAWN;
-	}
-	lmpi_spawn_forget(port); /* more of them, that were not started */
 	watch_for_unmet();
 	o = expect_job(port);
 	PMIX_APP_CREATE(app, n);
 	for (uint32_t i = 0; ok && i < n; i++)
-		ok = describe_program(&app[i], &program[i], port, errhandler);
+		ok = describe_program(&app[i], &program[i], s);
 	if (!o || !ok) {
 		PMIX_APP_FREE(app, n);
 		snprintf(why, LMPI_WHY, "out of memory");
@@ -415,4 +453,17 @@ lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, con
 	}
 	PMIX_APP_FREE(app, n);
 	return rc == PMIX_SUCCESS ? LMPI_OK : why_not_spawned(rc, &program[0], full, why);
+}
+
+int
+lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port, const char *errhandler,
+	   bool *full, char why[LMPI_WHY])
+{
+	struct lmpi_settings s;
+
+	*full = false;
+	lmpi_spawn_forget(port); /* more of them, that were not started */
+	make_settings(&s, port, errhandler);
+	return lmpi_boot_launched() ? spawn_by_launcher(program, n, &s, port, full, why)
+				    : spawn_alone(program, n, &s, port, why);
 }

@@ -527,16 +527,14 @@ main(int argc, char **argv)
 	wrong_ports();
 	join(check_rank);
 	names();
-	if (getenv("PMIX_RANK") != NULL) {
-		/* Of a bounded universe those that have disconnected still take their part. */
-		if (getenv("DYN_UNIVERSE") != NULL) {
-			full_universe();
-		} else {
-			spawn();
-			spawns_that_end();
-		}
-		wrong_spawns();
+	/* Of a bounded universe those that have disconnected still take their part. */
+	if (getenv("DYN_UNIVERSE") != NULL) {
+		full_universe();
+	} else {
+		spawn();
+		spawns_that_end();
 	}
+	wrong_spawns();
 	serve_client(check_rank);
 	return finish();
 }
