@@ -170,10 +170,12 @@ refuse_ipv6_alone(struct relay_startup *s, uint32_t client, uint32_t rank)
 	char host[SUCI_ADDR_TEXT_MAX];
 
 	name_host(s, client, rank, host);
-	relay_text_set(s->why,
-		       "process %u (client %u) is at %s and has IPv6 alone, relay %u.%u.%u.%u "
-		       "calls it by IPv4; fix: a relay for it, or an IPv4 address (LIBMPI_NET)",
-		       rank, client, host, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	relay_text_set(
+		s->why,
+		"process %u (client %u) is at %s and has IPv6 alone, relay %u.%u.%u.%u "
+		"calls it by IPv4; fix: a relay for it, an IPv4 address (LIBMPI_NET) or a name "
+		"(LIBMPI_PLACES)",
+		rank, client, host, ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
 }
 
 /* Of the own client, and at host: the relays need addresses of its kind. */

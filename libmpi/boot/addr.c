@@ -118,7 +118,7 @@ lmpi_addr_meets(const struct suci_addr *own, const char *who, const struct suci_
 		return true;
 	snprintf(why, LMPI_WHY,
 		 "%s is at %s, this process at %s: they cannot talk; fix: LIBMPI_NET names a "
-		 "network of one kind that both have, or a relay in between",
+		 "network of one kind that both have, a relay in between, or LIBMPI_PLACES",
 		 who, suci_addr_ip_text(there, a), suci_addr_ip_text(own, b));
 	return false;
 }

@@ -188,6 +188,26 @@ bool lmpi_addr_meets(const struct suci_addr *own, const char *who, const struct 
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 
+/* --- places.c */
+/* Relays of other clusters are called by IPv4 addresses, and so are processes without a relay in a
+ * job with some.  LIBMPI_PLACES says where those are that have IPv6 alone:
+ * "198.51.100.21=2001:db8::21,192.0.2.7=2001:db8::7", this process among them. */
+#define LMPI_PLACES_MAX 64
+#define LMPI_PLACES_WHY 192
+struct lmpi_places {
+	struct lmpi_place {
+		uint32_t name; /* IPv4, host order, not 0 */
+		uint8_t at[16];
+	} place[LMPI_PLACES_MAX];
+	uint32_t n;
+};
+/* NULL and "" name none.  False, and why. */
+bool lmpi_places_parse(const char *text, struct lmpi_places *places, char why[LMPI_PLACES_WHY]);
+/* Where who is called that is; false: nowhere else. */
+bool lmpi_places_at(const struct lmpi_places *places, uint32_t name, uint8_t at[16]);
+/* What who is there is called; 0: nothing.  places may be NULL. */
+uint32_t lmpi_places_name(const struct lmpi_places *places, const struct suci_addr *at);
+
 /* --- hosts.c */
 /* The IMPI host (from 0) of each of n processes: one host per distinct address if the
  * ranks of every address are contiguous, else one for all.  Returns how many. */
@@ -231,7 +251,8 @@ struct lmpi_join {
 	uint32_t nprocs;
 	const struct lmpi_contact *contact; /* [nprocs] */
 	uint32_t nhosts;
-	const uint32_t *host_of; /* [nprocs] as lmpi_hosts_group() says */
+	const uint32_t *host_of;	  /* [nprocs] as lmpi_hosts_group() says */
+	const struct lmpi_places *places; /* NULL: none */
 	uint64_t token;
 };
 /* Blocks until the whole job has met (at most LIBMPI_JOIN_TIMEOUT_S, default 300).

@@ -154,11 +154,11 @@ offered_number(enum lmpi_knob k)
 	return lmpi_knob_text(k) ? (int32_t)lmpi_knob_number(k) : -1;
 }
 
-/* 0: it has none, and is where its host is announced. */
+/* 0: it has none, and is where its host is announced; with a name it is there, too. */
 static uint32_t
-announced_ipv4(const struct suci_addr *a)
+announced_ipv4(const struct lmpi_places *places, const struct suci_addr *a)
 {
-	return a->family == 4 ? be32_load(a->ip + 12) : 0;
+	return a->family == 4 ? be32_load(a->ip + 12) : lmpi_places_name(places, a);
 }
 
 static void
@@ -170,7 +170,7 @@ make_offer(struct talk *t)
 		struct impi_hostid id = {.token = (uint32_t)how->token,
 					 .kind = IMPI_HOSTID_LIBMPI,
 					 .port = how->contact[r].at.port,
-					 .ipv4 = announced_ipv4(&how->contact[r].at)};
+					 .ipv4 = announced_ipv4(how->places, &how->contact[r].at)};
 		lmpi_peers_sign(BASE_VERSION, &id);
 		impi_hostid_encode(&id, t->proc[r].hostid);
 	}

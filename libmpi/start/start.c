@@ -46,6 +46,7 @@ struct start {
 	uint32_t client;
 	bool net, shm;
 	struct suci_addr at;
+	struct lmpi_places places;
 };
 
 static int
@@ -63,11 +64,16 @@ read_environment(struct start *s)
 	const char *client = lmpi_knob_text(LMPI_KNOB_IMPI_CLIENT);
 	int transport = lmpi_knob_word_or_fail(LMPI_KNOB_TRANSPORT); /* shm, udp */
 	bool udp = transport == 1;
+	char why[LMPI_PLACES_WHY];
 
 	if (s->boot.rank == 0)
 		lmpi_knobs_warn(environ);
 	if (transport < 0 || lmpi_light_init() != LMPI_OK)
 		return LMPI_ERR_OTHER;
+	if (!lmpi_places_parse(lmpi_knob_text(LMPI_KNOB_PLACES), &s->places, why)) {
+		fprintf(stderr, "libmpi: LIBMPI_PLACES: %s\n", why);
+		return LMPI_ERR_OTHER;
+	}
 	s->server = lmpi_knob_text(LMPI_KNOB_IMPI_SERVER);
 	/* A job that another one has started is none of that one's clients. */
 	if (lmpi_knob_text(LMPI_KNOB_PARENT_PORT) != NULL)
@@ -240,6 +246,7 @@ get_job(struct start *s)
 					.contact = s->contact,
 					.nhosts = s->nhosts,
 					.host_of = s->host_of,
+					.places = &s->places,
 					.token = lmpi_loop.token};
 		err = lmpi_join(&how, &s->job);
 		if (err)
@@ -295,6 +302,24 @@ host_and_client(struct start *s)
 	}
 }
 
+/* Where a process or a relay is whose id says that, at a host that is announced at host. */
+static struct suci_addr
+place_of(const struct start *s, const struct impi_hostid *id, const uint8_t host[16], bool *placed)
+{
+	struct suci_addr at = suci_addr_of(host, id->port);
+	uint8_t ip[16];
+
+	*placed = id->ipv4 && s->at.family == 6 && lmpi_places_at(&s->places, id->ipv4, ip);
+	if (*placed)
+		return suci_addr_of(ip, id->port);
+	/* A relay that is announced at an IPv6 address is there, whatever it is called, and so is
+	 * a process for who has that alone. */
+	if (!id->ipv4 || (at.family == 6 && (id->kind != IMPI_HOSTID_LIBMPI || s->at.family == 6)))
+		return at;
+	be32_store(ip, id->ipv4);
+	return suci_addr_v4(ip, id->port);
+}
+
 /* The relay that leads to a process; its index, or UINT32_MAX: no memory. */
 static uint32_t
 relay_index(struct start *s, const struct suci_addr *at, uint32_t ipv4, uint64_t token,
@@ -332,7 +357,7 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 	uint64_t pid = be64_load(peer->id + 16);
 	struct lmpi_route *to = &lmpi_route[r];
 	const uint8_t *host = s->job.host[s->proc[r].host].addr;
-	uint8_t ip[4];
+	bool placed;
 
 	/* lmpi_peers_settle() has looked for ids that make no sense. */
 	if (impi_hostid_decode_at(peer->id, host, &id) != IMPI_HOSTID_SUCI) {
@@ -346,11 +371,7 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 		return LMPI_ERR_OTHER;
 	}
 	to->label = (uint32_t)pid;
-	be32_store(ip, id.ipv4);
-	to->at = suci_addr_of(host, id.port);
-	/* A relay that is announced at an IPv6 address is there, whatever it is called. */
-	if (id.ipv4 && (id.kind == IMPI_HOSTID_LIBMPI || to->at.family == 4))
-		to->at = suci_addr_v4(ip, id.port);
+	to->at = place_of(s, &id, host, &placed);
 	if (!fits_socket(s, r))
 		return LMPI_ERR_OTHER;
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
@@ -360,7 +381,10 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 	}
 	to->reach = LMPI_REACH_RELAY;
 	to->relay = relay_index(s, &to->at, id.ipv4, impi_token_of(id.token, pid), to->label - r);
-	return to->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
+	if (to->relay == UINT32_MAX)
+		return out_of_memory();
+	s->relay[to->relay].placed |= placed;
+	return LMPI_OK;
 }
 
 static int

@@ -161,9 +161,12 @@ outside(void *user, const struct suci_addr *addr)
 static bool
 relays_are_outside(const struct lmpi_relay *relay, uint32_t n, uint32_t server_ipv4)
 {
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (relay[i].placed)
+			return true;
 		if (be32_load(relay[i].at.ip + 12) == server_ipv4)
 			return false;
+	}
 	return n > 0 && server_ipv4 != 0;
 }
 

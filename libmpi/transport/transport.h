@@ -96,9 +96,11 @@ struct lmpi_relay {
 	uint32_t ipv4; /* by which relays call it */
 	uint64_t token;
 	uint32_t base; /* the relay's label of world rank 0 */
+	bool placed;   /* LIBMPI_PLACES says where it is */
 };
 /* server_ipv4: whom rank 0 joined the job at.  Where that is one of the relays, they are the own
- * cluster's; else they are those of other clusters, reached over the wide-area network. */
+ * cluster's; else they are those of other clusters, reached over the wide-area network, as all
+ * that are placed. */
 int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
 void lmpi_net_survive(void);

@@ -448,6 +448,56 @@ networks_syntax(void **state)
 	assert_false(lmpi_nets_parse(many, &nets, why));
 }
 
+static void
+names_have_places(void **state)
+{
+	static const char *const bad[] = {
+		"198.51.100.21",
+		"=2001:db8::1",
+		"198.51.100.21=",
+		"198.51.100.21=198.51.100.22",
+		"2001:db8::1=2001:db8::2",
+		"0.0.0.0=2001:db8::1",
+		"198.51.100.21=ff02::1",
+		"198.51.100.21=2001:db8::1,",
+		"198.51.100.21=2001:db8::1,,192.0.2.7=2001:db8::2",
+		"198.51.100.21=2001:db8::1 ",
+		"198.51.100.21=[2001:db8::1]",
+		"198.51.100.21=::ffff:192.0.2.1",
+	};
+	static const uint8_t ip4[4] = {198, 51, 100, 21}, one[16] = {0x20, 1, 0xd, 0xb8, [15] = 1},
+			     two[16] = {0x20, 1, 0xd, 0xb8, [15] = 2};
+	struct suci_addr at = suci_addr_of(two, 9), four = suci_addr_v4(ip4, 9);
+	struct lmpi_places p;
+	char why[LMPI_PLACES_WHY], many[LMPI_PLACES_MAX * 40] = "";
+	uint8_t ip[16];
+
+	(void)state;
+	assert_true(lmpi_places_parse(NULL, &p, why) && p.n == 0);
+	assert_true(lmpi_places_parse("", &p, why) && p.n == 0);
+	assert_int_equal(lmpi_places_name(&p, &at), 0);
+	assert_int_equal(lmpi_places_name(NULL, &at), 0);
+	assert_true(lmpi_places_parse("198.51.100.21=2001:db8::1,192.0.2.7=2001:db8::2", &p, why));
+	assert_int_equal(p.n, 2);
+	assert_true(lmpi_places_at(&p, 0xc6336415, ip));
+	assert_memory_equal(ip, one, 16);
+	assert_false(lmpi_places_at(&p, 0xc6336416, ip));
+	assert_int_equal(lmpi_places_name(&p, &at), 0xc0000207);
+	assert_int_equal(lmpi_places_name(&p, &four), 0); /* its name is its address */
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		print_message("  %s\n", bad[i]);
+		assert_false(lmpi_places_parse(bad[i], &p, why));
+		assert_non_null(strstr(why, "is not an IPv4 address and an IPv6 address"));
+	}
+	assert_false(lmpi_places_parse("192.0.2.7=2001:db8::2,192.0.2.7=2001:db8::3", &p, why));
+	assert_string_equal(why, "'192.0.2.7=2001:db8::3' is there twice");
+	for (uint32_t i = 0, n = 0; i <= LMPI_PLACES_MAX; i++)
+		n += (uint32_t)snprintf(many + n, sizeof many - n, "%s192.0.2.%u=2001:db8::2",
+					i ? "," : "", i + 1);
+	assert_false(lmpi_places_parse(many, &p, why));
+	assert_string_equal(why, "more than 64 of them");
+}
+
 /* The text has both addresses, and the fix. */
 static void
 who_cannot_talk_is_told(void **state)
@@ -464,8 +514,8 @@ who_cannot_talk_is_told(void **state)
 	assert_false(lmpi_addr_meets(&four, "rank 3", &six, why));
 	assert_string_equal(why,
 			    "rank 3 is at fd00::2, this process at 10.0.0.1: they cannot talk; "
-			    "fix: LIBMPI_NET names a network of one kind that both have, or a "
-			    "relay in between");
+			    "fix: LIBMPI_NET names a network of one kind that both have, a "
+			    "relay in between, or LIBMPI_PLACES");
 	assert_false(lmpi_addr_meets(&six, "the port", &four, why));
 	assert_non_null(strstr(why, "the port is at 10.0.0.1, this process at fd00::2"));
 }
@@ -474,17 +524,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip),
-		cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(who_cannot_talk_is_told),
-		cmocka_unit_test(hosts_of_a_client),
-		cmocka_unit_test(who_is_foreign),
-		cmocka_unit_test(versions_that_fit),
-		cmocka_unit_test(clusters_of_another_release),
-		cmocka_unit_test(address_of_a_node),
-		cmocka_unit_test(networks_syntax),
-		cmocka_unit_test(bridges_come_last),
-		cmocka_unit_test(server_syntax),
+		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(names_have_places),  cmocka_unit_test(who_cannot_talk_is_told),
+		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(versions_that_fit),  cmocka_unit_test(clusters_of_another_release),
+		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
+		cmocka_unit_test(bridges_come_last),  cmocka_unit_test(server_syntax),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,8 +209,8 @@ processes_with_ipv6_alone(void **state)
 	assert_true(w.c[0].ended);
 	assert_string_equal(relay_startup_why(w.c[0].rs),
 			    "process 4 (client 1) is at 2001:db8::ffff:c633:6409 and has IPv6 "
-			    "alone, relay 192.0.2.0 calls it by IPv4; fix: a relay for it, or an "
-			    "IPv4 address (LIBMPI_NET)");
+			    "alone, relay 192.0.2.0 calls it by IPv4; fix: a relay for it, an "
+			    "IPv4 address (LIBMPI_NET) or a name (LIBMPI_PLACES)");
 	world_free(&w);
 
 	struct world own = {

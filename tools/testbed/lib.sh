@@ -32,7 +32,7 @@
 # string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
 # TB_STATS_DIR (TB_DIR), TB_VLAN_IN and TB_VLAN_WAN (none: VLANs of the legs), TB_ONE_PORT=1
 # (both at priv0).  IPV6=1: relays reach those of other clusters and the server by IPv6, those
-# in IPV4_ONLY do not.  IPV6_INSIDE='a b': nodes of these clusters have IPv6 alone, their relays both.
+# in IPV4_ONLY do not; TB_SIX_MORE (further names and places, of trunks.ipv6).  IPV6_INSIDE='a b': nodes of these clusters have IPv6 alone, their relays both.
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 #
@@ -387,7 +387,8 @@ testbed_plan() {
 TB_SRV_SIX=fd00:57a6::2
 _tb_server_six() {
 	[ -n "${IPV6:-}" ] || return 0
-	_tb_settle srv 'set net/ipv6/conf/eth0/disable_ipv6 0'
+	_tb_settle srv 'set net/ipv6/conf/lo/disable_ipv6 0
+set net/ipv6/conf/eth0/disable_ipv6 0'
 	_tb_address srv eth0 $TB_SRV_SIX/64 nodad
 }
 
@@ -602,6 +603,7 @@ _tb_six() { # FRONTEND: for trunks.ipv6; nothing without IPV6
 			list+="${list:+,}$(testbed_global_addr "${o}fe$i")=$(testbed_global_six "${o}fe$i")"
 		done
 	done
+	list+="${TB_SIX_MORE:+${list:+,}$TB_SIX_MORE}"
 	echo "\"ipv6\": \"$list\""
 }
 

@@ -50,6 +50,9 @@
 	TEXT(NET, "LIBMPI_NET", "all",                                                             \
 	     "networks whose addresses may carry it, and not: "                                    \
 	     "10.0.0.0/24,!172.17.0.0/16,fd00::/8")                                                \
+	TEXT(PLACES, "LIBMPI_PLACES", "none",                                                      \
+	     "where relays elsewhere and processes without one are, ours, too, if they have IPv6 " \
+	     "alone: 198.51.100.21=2001:db8::21")                                                  \
 	WORD(TRANSPORT, "LIBMPI_TRANSPORT", "shm|udp", "what is used within a node")               \
 	NUMBER(LIVENESS, "LIBMPI_LIVENESS_MS", "ms", 4000, 0, 86400000, NULL,                      \
 	       "silence of a relay after which the others are used")                               \
