@@ -10,4 +10,4 @@ INSTALL_TARGETS += install-mpispd
 install-mpispd:
 	@install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/doc/relayd
 	@sed -e 's|@PREFIX@|$(PREFIX)|g' conf/mpispd.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/mpispd@.service
-	@install -m 644 conf/mpispd-example.json conf/mpispd.schema.json $(DESTDIR)$(PREFIX)/share/doc/relayd/
+	@install -m 644 conf/mpispd-example.json conf/mpispd-sites-example.json conf/mpispd.schema.json $(DESTDIR)$(PREFIX)/share/doc/relayd/

@@ -298,6 +298,104 @@ stages_that_cannot_work(void **state)
 	refuse_texts(bad, sizeof bad / sizeof *bad);
 }
 
+#define EAST "\"east\":{\"relay\":\"10.0.0.254:7812\",\"wan\":\"192.0.2.1:7812\"}"
+#define WEST "\"west\":{\"relay\":\"10.0.0.254:7812\",\"wan\":\"192.0.2.2:7812\"}"
+#define TWO  "\"sites\":{" EAST "," WEST "}"
+/* Two units with the same address. */
+#define SITED                                                       \
+	"\"units\":{\"a\":{\"at\":\"10.0.0.1\",\"site\":\"east\"}," \
+	"\"b\":{\"at\":\"10.0.0.1\",\"site\":\"west\"}}"
+#define STAGES                                                                               \
+	"\"clusters\":{\"c\":{\"units\":[\"a\",\"b\"]," PROGRAM ",\"compute\":2,\"out\":1}," \
+	"\"d\":{\"units\":[\"e\"]," PROGRAM ",\"compute\":1,\"in\":1,\"start\":\"later\"}}"
+#define PLACED ",\"e\":{\"at\":\"*\",\"site\":\"west\"}}"
+
+static void
+sites_have_relays(void **state)
+{
+	char why[SPD_WHY], text[2000];
+	(void)state;
+	snprintf(text, sizeof text, "{" UNIVERSE "," TWO ",%.*s" PLACED "," STAGES "}",
+		 (int)strlen(SITED) - 1, SITED);
+	struct spd_conf *c = read_text(text, why);
+	assert_string_equal(why, "");
+	assert_int_equal(c->nsites, 2);
+	assert_string_equal(c->unit[1].host, "10.0.0.1");
+	assert_false(spd_unit_is_near(c, 0, 1));
+	assert_true(spd_unit_is_near(c, 1, 2));
+	assert_string_equal(spd_relay_of_unit(c, 1), "10.0.0.254:7812");
+	/* Nobody's number, realm and token are another's; another universe has others. */
+	struct spd_claim a = spd_claim_of_unit(c, 0, 1000), b = spd_claim_of_unit(c, 1, 1000);
+	assert_true(a.number + 1 == b.number && b.number < 1000);
+	assert_true(a.realm == b.realm && a.token != b.token);
+	spd_conf_free(c);
+	char *name = strstr(text, "\"u\"");
+	name[1] = 'v';
+	c = read_text(text, why);
+	struct spd_claim other = spd_claim_of_unit(c, 0, 1000);
+	assert_true(other.realm != a.realm && other.token != a.token);
+	spd_conf_free(c);
+	c = read_text("{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n\",\"m\"]," PROGRAM
+		      ",\"compute\":1,\"relay\":\"10.0.0.9:1\"}}}",
+		      why);
+	assert_true(spd_unit_is_near(c, 0, 1));
+	assert_string_equal(spd_relay_of_unit(c, 1), "10.0.0.9:1");
+	spd_conf_free(c);
+}
+
+#define ALONE(n, more)                                                                 \
+	"\"clusters\":{\"c\":{\"units\":[\"a\",\"b\"]," PROGRAM ",\"compute\":2" n "}" \
+	"}" more "}"
+
+static void
+sites_that_cannot_work(void **state)
+{
+	static const struct bad_text bad[] = {
+		{"{" UNIVERSE ",\"sites\":{},", "t.json:1"},
+		{"{" UNIVERSE ",\"sites\":{}," ALONE("", ""), "sites: 1 to 64 sites"},
+		{"{" UNIVERSE ",\"sites\":{\"east\":{\"wan\":\"192.0.2.1:1\"}}," ALONE("", ""),
+		 "sites.east.relay: it is missing"},
+		{"{" UNIVERSE ",\"sites\":{\"east\":{\"relay\":\"10.0.0.9:1\"}}," ALONE("", ""),
+		 "sites.east.wan: it is missing"},
+		{"{" UNIVERSE
+		 ",\"sites\":{\"east\":{\"relay\":\"fe\",\"wan\":\"192.0.2.1:1\"}}," ALONE("", ""),
+		 "sites.east.relay: \"fe\" is no IPv4:PORT of a relay, as nodes"},
+		{"{" UNIVERSE
+		 ",\"sites\":{\"east\":{\"relay\":\"10.0.0.9:1\",\"wan\":\"w\"}}," ALONE("", ""),
+		 "sites.east.wan: \"w\" is no IPv4:PORT of a relay, as relays of other"},
+		{"{" UNIVERSE ",\"sites\":{\"east\":{\"relays\":\"10.0.0.9:1\"}}," ALONE("", ""),
+		 "sites.east: \"relays\" is no key here; there are relay wan"},
+		{"{" UNIVERSE ",\"sites\":{" EAST ",\"far\":{\"relay\":\"10.0.0.9:1\",\"wan\":"
+		 "\"192.0.2.1:7812\"}}," ALONE("", ""),
+		 "sites.far: sites east and far have the same relay, \"wan\" 192.0.2.1:7812"},
+		{"{" UNIVERSE ",\"sites\":{" EAST ",\"east\":{}}," ALONE("", ""), "t.json:1"},
+		{"{" UNIVERSE "," TWO "," ALONE("", ""),
+		 "units.a: it names no site, and there are \"sites\""},
+		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":\"10.0.0.1\"}," ALONE("", ""),
+		 "units.a: it names no site"},
+		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":{\"site\":\"north\"}}," ALONE("", ""),
+		 "units.a: there is no site north in \"sites\""},
+		{"{" UNIVERSE ",\"units\":{\"a\":{\"site\":\"east\"}}," ALONE("", ""),
+		 "units.a: there is no site east"},
+		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":{\"site\":\"east\"},\"a\":{\"site\":"
+		 "\"west\"}}," ALONE("", ""),
+		 "t.json:1"},
+		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":{\"at\":\"h\",\"site\":\"east\"},"
+		 "\"b\":{\"at\":\"h\",\"site\":\"east\"}}," ALONE(",\"in\":1", ""),
+		 "units: a and b are both at h:7820 of site east"},
+		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":{\"site\":\"east\"},\"b\":{\"site\":"
+		 "\"east\"}}," ALONE("", ""),
+		 "sites.west: no unit is at that site"},
+		{"{" UNIVERSE "," TWO "," SITED "," ALONE("", ""),
+		 "clusters.c: a is at site east and b at west, but it is no stage"},
+		{"{" UNIVERSE "," TWO "," SITED "," ALONE(",\"in\":1,\"relay\":\"10.0.0.9:1\"", ""),
+		 "clusters.c: its relay is that of its units' sites"},
+	};
+
+	(void)state;
+	refuse_texts(bad, sizeof bad / sizeof *bad);
+}
+
 static void
 what_may_not_be_meant_is_noted(void **state)
 {
@@ -392,6 +490,8 @@ main(void)
 		cmocka_unit_test(relays_and_programs_of_pmix),
 		cmocka_unit_test(what_cannot_work_is_told),
 		cmocka_unit_test(stages_that_cannot_work),
+		cmocka_unit_test(sites_have_relays),
+		cmocka_unit_test(sites_that_cannot_work),
 		cmocka_unit_test(what_may_not_be_meant_is_noted),
 		cmocka_unit_test(what_runs_out_is_noted),
 		cmocka_unit_test(voters_that_come_later_are_noted),

@@ -57,11 +57,20 @@ print_unit(const json_t *u, const char *master)
 		printf(", life %lld", json_count(u, "life"));
 	if (json_object_get(u, "silent_ms"))
 		printf(", heard %lld ms ago", json_count(u, "silent_ms"));
-	printf(", of %s%s", word(u, "cluster"),
-	       json_is_true(json_object_get(u, "off")) ? ", which is not started" : "");
+	printf(", of %s%s%s%s", word(u, "cluster"),
+	       json_is_true(json_object_get(u, "off")) ? ", which is not started" : "",
+	       word(u, "site")[0] ? ", at " : "", word(u, "site"));
 	putchar('\n');
 	for (size_t i = 0; i < n; i++)
 		print_slot(json_array_get(slots, i), i + 1 == n);
+}
+
+/* Daemons of other sites do not hear this one. */
+static void
+print_unreached(const json_t *v)
+{
+	if (word(v, "unreached")[0])
+		printf("other sites do not reach %s: %s\n", word(v, "unit"), word(v, "unreached"));
 }
 
 void
@@ -74,6 +83,7 @@ tree_print(const json_t *v)
 		printf("universe %s: unit %s waits for", word(v, "universe"), word(v, "unit"));
 		json_array_foreach(missing, i, u) printf(" %s", json_string_value(u));
 		puts(json_array_size(missing) ? "" : " the others to be ready");
+		print_unreached(v);
 		return;
 	}
 	printf("universe %s, %s%s: view %lld, epoch %lld", word(v, "universe"),
@@ -84,6 +94,7 @@ tree_print(const json_t *v)
 	else if (!json_is_true(json_object_get(v, "lease")))
 		printf("; %s stands still, it has no lease", word(v, "unit"));
 	putchar('\n');
+	print_unreached(v);
 	json_array_foreach(json_object_get(v, "units"), i, u) print_unit(u, word(v, "master"));
 }
 

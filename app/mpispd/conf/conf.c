@@ -2,11 +2,11 @@
 /* The file: universe, detector, units, clusters, severity.  Chains are in rules.c, with what must
  * hold for all of it together. */
 #include "rules.h"
+#include "sites.h"
 
 #include "base/siphash.h"
 #include "spx/spx.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,10 +149,16 @@ add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const
 	u->cluster = (uint16_t)c->nclusters;
 	u->index = (uint16_t)k->units++;
 	snprintf(where, sizeof where, "units.%s", name);
-	if (at && !json_is_string(at))
-		spd_reading_failed(r, where, "a text is needed here, HOST or HOST:PORT");
+	const json_t *place = json_is_object(at) ? json_object_get(at, "at") : at;
+	if (json_is_object(at))
+		spd_keys_are(r, at, where, "at site");
+	if (place && !json_is_string(place))
+		spd_reading_failed(r, where,
+				   "a text is needed here, HOST or HOST:PORT, or {\"at\": that, "
+				   "\"site\": NAME}");
 	else
-		place_unit(r, u, at ? json_string_value(at) : name, where);
+		place_unit(r, u, place ? json_string_value(place) : name, where);
+	spd_site_of_unit(r, c, u, at, where);
 }
 
 /* ---- clusters ---- */
@@ -160,19 +166,12 @@ add_conf_unit(struct reading *r, struct spd_conf *c, const json_t *places, const
 static void
 read_relay(struct reading *r, struct spd_cluster *k, const json_t *o, const char *path)
 {
-	char where[SPD_WHY / 2], ip[INET_ADDRSTRLEN],
-		*text = spd_text_of(r, o, path, "relay", false);
-	const char *colon = text ? strrchr(text, ':') : NULL;
-	size_t n = colon ? (size_t)(colon - text) : 0;
-	struct in_addr a;
+	char where[SPD_WHY / 2], *text = spd_text_of(r, o, path, "relay", false);
 
 	if (!text)
 		return;
 	snprintf(where, sizeof where, "%s.relay", path);
-	snprintf(ip, sizeof ip, "%.*s", (int)(n < sizeof ip ? n : 0), text);
-	char *end = NULL;
-	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
-	if (inet_pton(AF_INET, ip, &a) != 1 || port == 0 || port > 65535 || *end)
+	if (!spd_is_relay(text))
 		spd_reading_failed(r, where, "\"%.80s\" is no IPv4:PORT of a relay", text);
 	else
 		snprintf(k->relay, sizeof k->relay, "%s", text);
@@ -388,7 +387,8 @@ hash_parts(struct reading *r, struct spd_conf *c, const json_t *root)
 static void
 fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 {
-	spd_keys_are(r, root, "", "universe detect units clusters chains pipeline severity spares");
+	spd_keys_are(r, root, "",
+		     "universe detect sites units clusters chains pipeline severity spares");
 	if (r->failed)
 		return;
 	read_universe(r, c, root);
@@ -397,11 +397,15 @@ fill_conf(struct reading *r, struct spd_conf *c, const json_t *root)
 	read_severity(r, c, root);
 	read_pipeline(r, c, root);
 	if (!r->failed)
+		spd_read_sites(r, c, root);
+	if (!r->failed)
 		read_conf_clusters(r, c, root);
 	if (!r->failed)
 		spd_read_chains(r, c, root);
 	if (!r->failed)
 		spd_check_rules(r, c);
+	if (!r->failed)
+		spd_check_sites(r, c);
 }
 
 struct spd_conf *

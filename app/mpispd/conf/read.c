@@ -2,6 +2,7 @@
 /* Reading JSON with the path of what is wrong. */
 #include "read.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,4 +127,18 @@ spd_name_is_good(struct reading *r, const char *name, const char *path, size_t r
 			return false;
 		}
 	return true;
+}
+
+bool
+spd_is_relay(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	char ip[INET_ADDRSTRLEN], *end = NULL;
+	struct in_addr a;
+
+	snprintf(ip, sizeof ip, "%.*s", (int)(n < sizeof ip ? n : 0), text);
+	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+	return inet_pton(AF_INET, ip, &a) == 1 && port > 0 && port <= 65535 && !*end &&
+	       strlen(text) < SP_NAME_MAX;
 }

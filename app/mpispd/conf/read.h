@@ -30,5 +30,7 @@ bool spd_truth_of(struct reading *r, const json_t *object, const char *path, con
 		  bool otherwise);
 /* Letters, digits, '-', '_', '.'; fits into room. */
 bool spd_name_is_good(struct reading *r, const char *name, const char *path, size_t room);
+/* IPv4:PORT, shorter than SP_NAME_MAX. */
+bool spd_is_relay(const char *text);
 
 #endif

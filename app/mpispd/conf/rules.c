@@ -276,9 +276,12 @@ check_unit_places(struct reading *r, const struct spd_conf *c)
 					   "now",
 					   u->name, c->cluster[u->cluster].name);
 		for (uint32_t b = a + 1; b < c->nunits && !anywhere; b++)
-			if (strcmp(u->host, c->unit[b].host) == 0 && u->port == c->unit[b].port)
-				spd_reading_failed(r, "units", "%s and %s are both at %s:%u",
-						   u->name, c->unit[b].name, u->host, u->port);
+			if (strcmp(u->host, c->unit[b].host) == 0 && u->port == c->unit[b].port &&
+			    u->site == c->unit[b].site)
+				spd_reading_failed(r, "units", "%s and %s are both at %s:%u%s%s",
+						   u->name, c->unit[b].name, u->host, u->port,
+						   c->nsites ? " of site " : "",
+						   c->nsites ? c->site[u->site].name : "");
 	}
 }
 

@@ -75,6 +75,8 @@ describe_unit(const struct sp_view *v, uint32_t u)
 		if (v->slot[s].unit == u &&
 		    (v->slot[s].role != SP_NONE || v->slot[s].state != SP_SLOT_DEAD))
 			json_array_append_new(slots, describe_slot(v, s));
+	if (of->site != SPD_NO_SITE)
+		json_object_set_new(o, "site", json_string(spd.conf->site[of->site].name));
 	json_object_set_new(o, "slots", slots);
 	return o;
 }
@@ -87,8 +89,9 @@ describe_waiting(void)
 	for (uint32_t u = 0; u < spd.conf->nunits; u++)
 		if (u != spd.me && !spd.peer[u].heard)
 			json_array_append_new(missing, json_string(spd.conf->unit[u].name));
-	return json_pack("{s:s, s:s, s:s, s:o}", "universe", spd.conf->name, "unit",
-			 spd.conf->unit[spd.me].name, "state", "waits", "missing", missing);
+	return json_pack("{s:s, s:s, s:s, s:s*, s:o}", "universe", spd.conf->name, "unit",
+			 spd.conf->unit[spd.me].name, "state", "waits", "unreached",
+			 spd_sites_why(), "missing", missing);
 }
 
 static json_t *
@@ -103,14 +106,14 @@ describe_all(void)
 		return describe_waiting();
 	for (uint32_t u = 0; u < v->l.units; u++)
 		json_array_append_new(units, describe_unit(v, u));
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:o}", "universe",
-			 spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
-			 spd.group.pipeline ? "" : spd.cluster->name, "state",
-			 spd.ending ? "ends" : "runs", "view", (json_int_t)v->number, "epoch",
-			 (int)v->epoch, "master",
-			 master == SP_NONE ? NULL : spd.conf->unit[spd.group.unit[master]].name,
-			 "leads", sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now),
-			 "over", sp_why_text(v->over), "units", units);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:I, s:i, s:s?, s:b, s:b, s:s, s:s*, s:o}", "universe",
+		spd.conf->name, "unit", spd.conf->unit[spd.me].name, "cluster",
+		spd.group.pipeline ? "" : spd.cluster->name, "state", spd.ending ? "ends" : "runs",
+		"view", (json_int_t)v->number, "epoch", (int)v->epoch, "master",
+		master == SP_NONE ? NULL : spd.conf->unit[spd.group.unit[master]].name, "leads",
+		sp_node_leads(spd.node), "lease", sp_node_may_act(spd.node, now), "over",
+		sp_why_text(v->over), "unreached", spd_sites_why(), "units", units);
 }
 
 /* ---- chains, log ---- */

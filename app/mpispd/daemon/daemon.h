@@ -18,6 +18,7 @@
  *   end.c	whether all is over
  *   journal.c  what must not be forgotten, written by a thread
  *   net.c	blocks to and from the other daemons (libsuci)
+ *   sites.c	those of other sites, by doors of relays
  *   log.c	what is said, and kept for mpispctl
  *   state.c    what the daemon is and knows
  *
@@ -95,7 +96,8 @@ struct spd {
 
 	struct datagram_sock *net;
 	struct spd_peer peer[SPD_UNITS_MAX];
-	uint32_t ip[SPD_UNITS_MAX]; /* IPv4 of each */
+	uint64_t far_malformed;	    /* blocks by doors that are none of spd/far.h */
+	uint32_t ip[SPD_UNITS_MAX]; /* IPv4 of each of our site */
 
 	struct sp_node *node; /* NULL: waits for the others */
 	struct sp_node_conf node_conf;
@@ -153,6 +155,19 @@ void spd_net_note(uint32_t unit, const struct spd_note *n);
 void spd_net_cluster(const struct spd_note *n);
 /* As spd_log(), and all units of the group say it, too. */
 void spd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- sites.c: nothing happens unless there are two */
+bool spd_sites_open(char why[SPD_WHY]);
+void spd_sites_close(void);
+bool spd_sites_rekey(char why[SPD_WHY]);
+struct datagram_sock *spd_sites_net(void); /* NULL: there is none */
+/* To a unit of another site; false: no room. */
+bool spd_sites_send(uint32_t unit, const void *bytes, size_t len);
+void spd_sites_read(spd_hear_fn *hear, uint64_t now_ns);
+/* Says when the others do not reach us.  When to call again. */
+uint64_t spd_sites_turn(uint64_t now_ns);
+/* NULL, or why they do not. */
+const char *spd_sites_why(void);
 
 /* --- hear.c */
 spd_hear_fn spd_hear;

@@ -55,6 +55,7 @@ spd_feed_begin(struct spd_proc *p)
 	const struct spd_conf *c = spd.conf;
 	struct in_addr a = {htonl(spd.ip[spd.me])};
 	char ip[INET_ADDRSTRLEN] = "";
+	const char *relay = spd_relay_of_unit(c, spd.me);
 	struct spx_feed f = {.type = SPX_FEED_SETUP, .realm = c->hash};
 
 	if (p->told_id || p->slot == SP_NONE)
@@ -75,7 +76,7 @@ spd_feed_begin(struct spd_proc *p)
 				   .stall_ns = c->stall_ms * BASE_MS_NS,
 				   .start_ns = c->missing_ms * BASE_MS_NS};
 	f.ip = (struct spx_feed_text){ip, (uint32_t)strlen(ip)};
-	f.relay = (struct spx_feed_text){spd.cluster->relay, (uint32_t)strlen(spd.cluster->relay)};
+	f.relay = (struct spx_feed_text){relay, (uint32_t)strlen(relay)};
 	tell_feed(p, &f);
 }
 

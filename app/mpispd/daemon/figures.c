@@ -24,7 +24,7 @@ count_blocks(void)
 		malformed += spd.peer[u].malformed;
 	}
 	put_figure(o, "dropped", dropped);
-	put_figure(o, "malformed", malformed);
+	put_figure(o, "malformed", malformed + spd.far_malformed);
 	return o;
 }
 
@@ -32,10 +32,13 @@ static json_t *
 count_network(void)
 {
 	json_t *o = json_object();
-	struct datagram_counter c;
+	struct datagram_counter c, far = {0};
+	struct datagram_sock *doors = spd_sites_net();
 
 	for (unsigned i = 0; datagram_counter(spd.net, i, &c) == 0; i++)
-		put_figure(o, c.name, c.value);
+		put_figure(
+			o, c.name,
+			c.value + (doors && datagram_counter(doors, i, &far) == 0 ? far.value : 0));
 	return o;
 }
 

@@ -61,7 +61,7 @@ follow_view(uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-#define OWN_FDS	 4u /* signals, net, journal, PMIx */
+#define OWN_FDS	 5u /* signals, net, journal, PMIx, doors */
 #define PARTS_NS (20 * BASE_MS_NS)
 
 static int signals = -1;
@@ -108,9 +108,9 @@ hear_signals(void)
 }
 
 static uint64_t
-net_expiry_ns(uint64_t now_ns)
+net_expiry_ns(struct datagram_sock *net, uint64_t now_ns)
 {
-	int ms = datagram_timeout(spd.net);
+	int ms = net ? datagram_timeout(net) : -1;
 
 	return ms < 0 ? BASE_NEVER_NS : now_ns + (unsigned)ms * BASE_MS_NS;
 }
@@ -151,6 +151,7 @@ static void
 turn_daemon(struct pollfd *fd)
 {
 	uint64_t now = spd_now_ns(), until = spd_begin_turn(now);
+	struct datagram_sock *doors = spd_sites_net();
 
 	spd_node_turn(now);
 	follow_view(now);
@@ -159,7 +160,11 @@ turn_daemon(struct pollfd *fd)
 						       : spd_card_turn(now));
 	until = base_min_ns(until, spd_node_expiry_ns());
 	(void)datagram_progress(spd.net);
-	until = base_min_ns(until, net_expiry_ns(now));
+	until = base_min_ns(until, net_expiry_ns(spd.net, now));
+	if (doors)
+		(void)datagram_progress(doors);
+	until = base_min_ns(until, spd_sites_turn(now));
+	until = base_min_ns(until, net_expiry_ns(doors, now));
 	if (spd.ending)
 		until = base_min_ns(until, spd.end_ns);
 	spd_procs_end();
@@ -167,6 +172,8 @@ turn_daemon(struct pollfd *fd)
 	fd[1] = (struct pollfd){.fd = datagram_fd(spd.net), .events = datagram_events(spd.net)};
 	fd[2] = (struct pollfd){.fd = spd_journal_fd(), .events = POLLIN};
 	fd[3] = (struct pollfd){.fd = spd_foreign_fd(), .events = POLLIN};
+	fd[4] = (struct pollfd){.fd = doors ? datagram_fd(doors) : -1,
+				.events = doors ? datagram_events(doors) : 0};
 	nfds_t ctl = spd_ctl_fds(fd + OWN_FDS, now, &until),
 	       procs = spd_procs_fds(fd + OWN_FDS + ctl);
 	sleep_daemon(fd, OWN_FDS + ctl + procs, until);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks to and from the other daemons, by libsuci: each unit is an id of its address database. */
+/* Blocks to and from the other daemons, by libsuci: each unit of our site is an id of its address
+ * database. */
 #include "daemon.h"
 
 #include "base/clock.h"
@@ -31,7 +32,7 @@ resolve_units(char why[SPD_WHY])
 
 	for (uint32_t u = 0; u < c->nunits; u++) {
 		struct addrinfo hints = {.ai_family = AF_INET}, *found = NULL;
-		if (is_anywhere(u) && u != spd.me)
+		if (!spd_unit_is_near(c, u, spd.me) || (is_anywhere(u) && u != spd.me))
 			continue;
 		if (is_anywhere(u)) {
 			snprintf(why, SPD_WHY,
@@ -61,6 +62,8 @@ database(void)
 
 	for (uint32_t u = 0; db && u < spd.conf->nunits; u++) {
 		struct in_addr a = {htonl(spd.ip[u])};
+		if (!spd_unit_is_near(spd.conf, u, spd.me))
+			continue;
 		inet_ntop(AF_INET, &a, ip, sizeof ip);
 		if (datagram_db_add(db, u, is_anywhere(u) ? NULL : ip, spd.conf->unit[u].port)) {
 			datagram_db_free(db);
@@ -99,14 +102,14 @@ spd_net_open(char why[SPD_WHY])
 	datagram_db_free(db);
 	if (!spd.net)
 		snprintf(why, SPD_WHY, "%s", datagram_error(NULL));
-	return spd.net != NULL;
+	return spd.net && spd_sites_open(why);
 }
 
 bool
 spd_net_rekey(char why[SPD_WHY])
 {
 	if (datagram_rekey(spd.net) == 0)
-		return true;
+		return spd_sites_rekey(why);
 	snprintf(why, SPD_WHY, "%s", datagram_error(spd.net));
 	return false;
 }
@@ -114,6 +117,7 @@ spd_net_rekey(char why[SPD_WHY])
 void
 spd_net_close(void)
 {
+	spd_sites_close();
 	(void)datagram_close(spd.net);
 	spd.net = NULL;
 	free(block);
@@ -124,6 +128,10 @@ spd_net_close(void)
 void
 spd_net_send(uint32_t unit, const void *bytes, size_t len)
 {
+	if (!spd_unit_is_near(spd.conf, unit, spd.me)) {
+		spd.peer[unit].dropped += !spd_sites_send(unit, bytes, len);
+		return;
+	}
 	/* An error of the peer is told once, and then it may be written to again. */
 	for (int i = 0; i < 2; i++) {
 		if (datagram_queue_length(spd.net, unit) < QUEUE_MAX &&
@@ -171,6 +179,7 @@ spd_say(const char *fmt, ...)
 void
 spd_net_read(spd_hear_fn *hear, uint64_t now_ns)
 {
+	spd_sites_read(hear, now_ns);
 	(void)datagram_progress(spd.net);
 	for (;;) {
 		int64_t n = datagram_read0(spd.net, block, BLOCK_ROOM);

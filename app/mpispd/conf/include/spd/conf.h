@@ -9,6 +9,9 @@
  *	    each unit in turn, spares from the last unit on backwards.
  * Groups   Clusters that agree on one view together: all stages of the pipeline, or one cluster
  *	    that is none.  A stage is what a chain names, or what has I/O processes.
+ * Sites    Nodes of one reach each other by their addresses, which may be those of another site's
+ *	    nodes as well; daemons and processes of two sites reach each other by doors of the
+ *	    sites' relays.  Without "sites" daemons have a net of their own.
  * Own	    of a cluster that starts later: program, io, wdir, relay, and where its units are. Files
  *	    of other clusters' units may have something else there, or nothing.
  * Errors   false, and why[SPD_WHY]: "clusters.filter.compute: 0, but ..."; the first thing that is
@@ -27,6 +30,8 @@
 #define SPD_CLUSTERS_MAX SPX_POOLED_MAX
 #define SPD_UNITS_MAX	 256u /* of all clusters */
 #define SPD_WORDS_MAX	 64u
+#define SPD_SITES_MAX	 64u
+#define SPD_NO_SITE	 0xffffu
 #define SPD_ANYWHERE	 "*" /* of a cluster that starts later: known when it has come */
 
 struct spd_unit {
@@ -34,6 +39,12 @@ struct spd_unit {
 	char host[SP_NAME_MAX]; /* IPv4 or a name; SPD_ANYWHERE */
 	uint16_t port;
 	uint16_t cluster, index; /* which of its cluster's units */
+	uint16_t site;		 /* SPD_NO_SITE: there are none */
+};
+
+struct spd_site {
+	char name[SP_NAME_MAX];
+	char relay[SP_NAME_MAX], wan[SP_NAME_MAX]; /* IPv4:port: for its nodes, for other relays */
 };
 
 struct spd_cluster {
@@ -61,7 +72,8 @@ struct spd_conf {
 	enum sp_none_left none_left;
 	bool refill;
 	uint32_t frame_max, room, ahead, stall_ms, missing_ms; /* of a pipeline: spx/spx.h */
-	uint32_t nunits, nclusters, nchains;
+	uint32_t nunits, nclusters, nchains, nsites;
+	struct spd_site site[SPD_SITES_MAX];
 	struct spd_unit unit[SPD_UNITS_MAX];
 	struct spd_cluster cluster[SPD_CLUSTERS_MAX];
 	struct spx_chain chain[SPX_CHAINS_MAX];
@@ -111,6 +123,17 @@ struct spd_conf *spd_conf_read(const char *file, char why[SPD_WHY]);
 void spd_conf_free(struct spd_conf *c);
 /* Number of the unit of that name, or nunits. */
 uint32_t spd_conf_unit(const struct spd_conf *c, const char *name);
+/* Do they reach each other by their addresses? */
+bool spd_unit_is_near(const struct spd_conf *c, uint32_t a, uint32_t b);
+/* That carries doors of the unit's processes; "": none. */
+const char *spd_relay_of_unit(const struct spd_conf *c, uint32_t unit);
+/* What the address is made of by which a unit's daemon is known to those of other sites.  numbers:
+ * how many there are behind one relay. */
+struct spd_claim {
+	uint64_t realm, token;
+	uint32_t number;
+};
+struct spd_claim spd_claim_of_unit(const struct spd_conf *c, uint32_t unit, uint32_t numbers);
 /* What looks right and may not be meant: each a line of text; their number.  n: the next one to
  * ask for, from 0; false: there are no more. */
 bool spd_conf_warning(const struct spd_conf *c, uint32_t n, char text[SPD_WHY]);
