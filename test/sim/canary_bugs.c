@@ -95,6 +95,7 @@ static const struct plan {
 	P(MOVE, adversary, B(STANDS) | B(REASON)),
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
+	P(LIFE, lives, B(COMPLETE) | B(ORDER) | B(BYTES) | B(ONCE) | B(PLACED)),
 #undef P
 #define P(id, breaks_)                                                               \
 	{                                                                            \

@@ -46,6 +46,8 @@ void crc_relays_run(uint64_t seed, bool verbose, struct outcome *o);
 int canary_bugs(const char *only);
 /* restart.c */
 void restart_run(uint64_t seed, bool verbose, struct outcome *o);
+/* lives.c */
+void lives_run(uint64_t seed, bool verbose, struct outcome *o);
 /* leave.c */
 void leave_run(uint64_t seed, bool verbose, struct outcome *o);
 /* speed.c */

@@ -107,6 +107,7 @@ suci_lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 			.dst_label = l->conf.tx_dst_label,
 			.src_label = l->conf.tx_src_label,
 			.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
+			.life = l->life,
 			.cookie = COOKIE_ACK,
 		};
 		suci_lane_put_ack(ls, l, &seg);

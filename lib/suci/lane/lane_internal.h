@@ -104,6 +104,7 @@ struct lane_conf {
 struct lane {
 	struct lane_conf conf;
 	uint8_t state;
+	uint8_t life;	/* as segments say it; 0: it has none */
 	bool ready : 1; /* in its ring */
 	bool busy : 1;	/* inside a receive callback */
 	bool close_wanted : 1;
@@ -117,7 +118,6 @@ struct lane {
 	bool moved : 1;	       /* acked_seq, since the last look */
 	bool block_over : 1;   /* a block came to its end, and the sender does not know */
 	uint8_t ack_waits : 4; /* times that the ack owed was put off */
-	uint8_t crc_bad;       /* in a row */
 	uint32_t label_next;
 	struct base_ilink path_link;
 	uint32_t ready_next, ready_prev;
@@ -134,7 +134,8 @@ struct lane {
 	uint32_t current;	  /* first not completely sent */
 	struct base_ilist again;  /* relayed: refused by the receiver, sorted */
 	uint8_t stalled;	  /* looks since acked_seq moved */
-	uint8_t resends;	  /* since then */
+	uint8_t resends : 3;	  /* since then */
+	uint8_t crc_bad : 5;	  /* in a row */
 	uint8_t nagain;
 	/* receiving */
 	uint8_t nnacks;
@@ -230,8 +231,9 @@ struct suci_lanes {
 	struct base_ilist live;	   /* lanes to look at now and then */
 	uint64_t ack_at_ns, look_at_ns, resend_at_ns;
 	uint32_t ack_looks;
-	uint32_t credit_left; /* windows may grow by so much */
-	uint32_t groups_down; /* see there */
+	uint32_t credit_left;	   /* windows may grow by so much */
+	uint32_t groups_down;	   /* see there */
+	enum suci_verdict verdict; /* of a segment that no lane takes */
 	struct suci_lane_counters count;
 };
 
@@ -256,7 +258,8 @@ uint32_t suci_lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t ski
 void suci_lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
 		   uint64_t now_ns);
 /* The same while its path lives on: its segments are taken from the path. */
-void suci_lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns);
+void suci_lane_abort(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+		     uint64_t now_ns);
 
 /* Run ack_at_ns, look_at_ns and resend_at_ns by the endpoint's timer for us. */
 void suci_lane_arm(struct suci_lanes *ls);

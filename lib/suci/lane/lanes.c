@@ -180,6 +180,7 @@ conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 	       (c->rx_src_label < ls->limits.labels_max || any) && c->prio < PRIOS &&
 	       c->mss <= UINT16_MAX && c->window >= 64 && c->window <= 1u << 20 &&
 	       c->window_max <= 1u << 20 && c->group <= ls->limits.groups_max &&
+	       c->life <= SUCI_LIFE_MAX && (!c->life || (!c->direct && !c->group)) &&
 	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
 }
 
@@ -220,6 +221,7 @@ set_up(struct lane *l, const struct suci_lane_conf *c)
 		.direct = c->direct,
 		.crc = c->crc,
 	};
+	l->life = c->life ? c->life | SUCI_LIFE_BEGINS : 0;
 	l->tx_window = l->window = l->edge = c->window;
 	l->current = l->tune = NONE;
 	base_ilist_init(&l->blocks);
@@ -297,7 +299,8 @@ of_lane(void *arg, uint64_t cookie)
 }
 
 void
-suci_lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
+suci_lane_abort(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+		uint64_t now_ns)
 {
 	void *arg[2] = {l, ls};
 	struct lane_group *g = lane_group_of(ls, l);
@@ -305,7 +308,7 @@ suci_lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_
 		suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
 	for (uint32_t k = 0; g && k < g->n; k++)
 		suci_path_purge(ls->ep, g->m[k].path, of_lane, arg, now_ns);
-	suci_lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
+	suci_lane_end(ls, l, why, text, now_ns);
 }
 
 void
@@ -318,7 +321,7 @@ suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
 		l->close_wanted = true;
 		return;
 	}
-	suci_lane_abort(ls, l, NULL, now_ns);
+	suci_lane_abort(ls, l, SUCI_DOWN_LOCAL, NULL, now_ns);
 }
 
 uint32_t
@@ -370,7 +373,7 @@ suci_lane_path(const struct suci_lanes *ls, const struct lane *l)
 bool
 suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out)
 {
-	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
+	if (lane >= ls->limits.lanes_max || ls->lane[lane].state == LANE_FREE)
 		return false;
 	const struct lane *l = &ls->lane[lane];
 	uint32_t blocks = 0;
@@ -385,6 +388,7 @@ suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info
 		.rx_next_seq = l->rx_next,
 		.rx_window = l->window,
 		.tx_blocks_queued = blocks,
+		.life = l->life & SUCI_LIFE_MAX,
 		.direct = l->conf.direct,
 	};
 	return true;

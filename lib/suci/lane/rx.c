@@ -516,10 +516,83 @@ not_busy(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	if (l->close_wanted)
 		suci_lane_close(ls, lane_index(ls, l), now_ns);
 	else if (l->broken)
-		suci_lane_abort(ls, l,
+		suci_lane_abort(ls, l, SUCI_DOWN_LOCAL,
 				"the end-to-end CRC failed many times in a row: a relay corrupts "
 				"segments or sends them to the wrong process",
 				now_ns);
+}
+
+/* ---- lives ---- */
+
+/* The other end is behind: it hears so within a millisecond. */
+static bool
+tell_life(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	l->block_over = true;
+	suci_lane_ack_pend(ls, l, now_ns);
+	return false;
+}
+
+/* Is the segment of the life that *at is in now?  opened: for this segment.  *at NULL: its life is
+ * over, and another lane may take the segment.  One that is garbled says nothing of that. */
+static bool
+meets_life(struct suci_lanes *ls, struct lane **at, const struct suci_segment *s, bool opened,
+	   uint64_t now_ns)
+{
+	struct lane *l = *at;
+	uint8_t its = s->life & SUCI_LIFE_MAX, ours = l->life & SUCI_LIFE_MAX;
+	bool begins = s->life & SUCI_LIFE_BEGINS, heard = !(l->life & SUCI_LIFE_BEGINS);
+	bool garbled = !(s->flags & SUCI_SF_ACK) && l->conf.crc && !crc_good(l, s);
+	if (!its || garbled || SUCI_BUG(LIFE))
+		return true;
+	if (its == ours && (begins || !opened)) {
+		l->life = ours;
+		return true;
+	}
+	if (its != ours && !suci_life_newer(its, ours)) {
+		ls->count.drop_life++;
+		return tell_life(ls, l, now_ns);
+	}
+	ls->count.lives++;
+	/* It may have had what we said, and its answer be lost. */
+	if (heard || l->next_seq) {
+		suci_lane_abort(ls, l, SUCI_DOWN_RESTARTED, "its other end begins anew", now_ns);
+		*at = NULL;
+		return false;
+	}
+	l->life = begins ? its : suci_life_next(its) | SUCI_LIFE_BEGINS;
+	if (begins)
+		return true;
+	ls->count.drop_life++;
+	return tell_life(ls, l, now_ns);
+}
+
+/* ---- all ---- */
+
+/* The lane that takes a segment whose lane is not there (l NULL) or in another life.  NULL: none,
+ * and ls->verdict. */
+static __attribute__((noinline)) struct lane *
+other_lane(struct suci_lanes *ls, struct lane *l, uint32_t path, const struct suci_segment *s,
+	   uint64_t now_ns)
+{
+	ls->verdict = SUCI_DROPPED;
+	if (l && (!l->life || meets_life(ls, &l, s, false, now_ns)))
+		return l;
+	if (l)
+		return NULL;
+	if (ls->ops->lane_unknown)
+		ls->verdict = ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
+	if (ls->verdict == SUCI_TAKEN)
+		l = find_rx(ls, path, s);
+	if (ls->verdict != SUCI_REFUSED)
+		ls->verdict = SUCI_DROPPED;
+	if (l)
+		return !l->life || meets_life(ls, &l, s, true, now_ns) ? l : NULL;
+	if (ls->verdict == SUCI_REFUSED)
+		ls->count.refused_label++;
+	else
+		ls->count.drop_label++;
+	return NULL;
 }
 
 enum suci_verdict
@@ -527,19 +600,10 @@ suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint6
 {
 	struct suci_lanes *ls = user;
 	struct lane *l = find_rx(ls, path, s);
-	if (!l && ls->ops->lane_unknown) {
-		enum suci_verdict opened =
-			ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
-		if (opened == SUCI_REFUSED) {
-			ls->count.refused_label++;
-			return SUCI_REFUSED;
-		}
-		if (opened == SUCI_TAKEN)
-			l = find_rx(ls, path, s);
-	}
-	if (!l) {
-		ls->count.drop_label++;
-		return SUCI_DROPPED;
+	if (__builtin_expect(!l || l->life != (s->life & SUCI_LIFE_MAX), 0)) {
+		l = other_lane(ls, l, path, s, now_ns);
+		if (!l)
+			return ls->verdict;
 	}
 	l->busy = true;
 	enum suci_verdict v = SUCI_TAKEN;
@@ -547,7 +611,9 @@ suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint6
 		/* Most likely it was the wire.  A relay that always sends wrong bytes or
 		 * to the wrong process must not keep us busy for ever. */
 		ls->count.drop_crc++;
-		l->broken = ++l->crc_bad >= CRC_BAD_IN_ROW;
+		l->broken = l->crc_bad == CRC_BAD_IN_ROW - 1;
+		if (!l->broken)
+			l->crc_bad++;
 		v = want_again(ls, l, s, now_ns);
 	} else {
 		suci_lane_heard(ls, l, s, now_ns);

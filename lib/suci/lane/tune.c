@@ -210,42 +210,55 @@ time_lane(struct suci_lanes *ls, struct lane_pace *t, struct lane *l)
 }
 
 static uint32_t
-patience(const struct lane_pace *t, const struct lane *l)
+patience(uint32_t most, const struct lane *l)
 {
-	uint32_t looks = (2u * t->most < STALL_LOOKS ? STALL_LOOKS : 2u * t->most) << l->resends;
+	uint32_t looks = (2u * most < STALL_LOOKS ? STALL_LOOKS : 2u * most) << l->resends;
 	return looks < STALL_LOOKS_MAX ? looks : STALL_LOOKS_MAX;
 }
 
-/* In a group: no ack came, and no path here is at it any more.  Something was lost with
- * a relay.  True: there is something to wait for. */
+/* True: it is to be sent again what is not acknowledged end to end. */
 static bool
-look_at_sent(struct suci_lanes *ls, struct lane *l)
+is_stalled(struct lane *l, uint32_t most)
 {
-	struct lane_group *g = lane_group_of(ls, l);
-	if (!g)
-		return false;
-	if (l->next_seq == l->acked_seq) {
-		if (times(ls, &g->pace, l))
-			time_lane(ls, &g->pace, l);
-		if (times(ls, &g->pace, l))
-			g->pace.lane = NONE;
-		return false;
-	}
-	time_lane(ls, &g->pace, l);
 	if (l->moved || l->outstanding) {
 		if (l->moved)
 			l->resends = 0;
 		l->moved = false;
 		l->stalled = 0;
-	} else if (++l->stalled >= patience(&g->pace, l)) {
-		l->stalled = 0;
-		l->resends = (uint8_t)(l->resends + (l->resends < RESENDS_MAX));
-		if (times(ls, &g->pace, l)) {
-			g->pace.fresh = true;
-			g->pace.seq = l->next_seq;
-		}
-		suci_lane_resend(ls, l);
+		return false;
 	}
+	if (++l->stalled < patience(most, l))
+		return false;
+	l->stalled = 0;
+	if (l->resends < RESENDS_MAX)
+		l->resends++;
+	return true;
+}
+
+/* In a group, or in lives: no ack came, and no path here is at it any more.  Something was lost
+ * with a relay.  True: there is something to wait for. */
+static bool
+look_at_sent(struct suci_lanes *ls, struct lane *l)
+{
+	struct lane_group *g = lane_group_of(ls, l);
+	if (!g && !l->life)
+		return false;
+	if (l->next_seq == l->acked_seq) {
+		if (g && times(ls, &g->pace, l))
+			time_lane(ls, &g->pace, l);
+		if (g && times(ls, &g->pace, l))
+			g->pace.lane = NONE;
+		return false;
+	}
+	if (g)
+		time_lane(ls, &g->pace, l);
+	if (!is_stalled(l, g ? g->pace.most : 0))
+		return true;
+	if (g && times(ls, &g->pace, l)) {
+		g->pace.fresh = true;
+		g->pace.seq = l->next_seq;
+	}
+	suci_lane_resend(ls, l);
 	return true;
 }
 

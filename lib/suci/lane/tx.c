@@ -139,6 +139,7 @@ fill_tx(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struc
 		.block = b->first_seq,
 		.flags = (uint16_t)(l->conf.prio << SUCI_SF_PRIO_SHIFT),
 		.mss = (uint16_t)b->mss,
+		.life = l->life,
 		.head = from_head ? b->head + off : NULL,
 		.head_len = (uint16_t)from_head,
 		.data_len = (uint16_t)(len - from_head),
@@ -307,7 +308,7 @@ suci_lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suc
 			cut_tx(ls, l, seg);
 		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
 		l->sent_ms = (uint32_t)(now_ns >> 20);
-		if (l->conf.group != NONE)
+		if (l->conf.group != NONE || l->life)
 			suci_lane_live(ls, l);
 		if (!sendable(ls, l))
 			suci_lane_unready(ls, l);

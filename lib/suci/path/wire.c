@@ -127,7 +127,7 @@ suci_segment_decode(struct suci_segment *s, const uint8_t *p, size_t len)
 	s->flags = be16_load(p + 22);
 	s->mss = be16_load(p + 24);
 	s->credit_shift = p[26];
-	s->reserved = p[27];
+	s->life = p[27];
 	s->crc32c = be32_load(p + 28);
 	size_t hdr = SUCI_LANE_HDR;
 	s->block_bytes = 0;
@@ -159,7 +159,7 @@ suci_segment_encode(const struct suci_segment *s, uint8_t *out)
 	be16_store(out + 22, s->flags);
 	be16_store(out + 24, s->mss);
 	out[26] = s->credit_shift;
-	out[27] = s->reserved;
+	out[27] = s->life;
 	be32_store(out + 28, s->crc32c);
 	if (!(s->flags & SUCI_SF_FIRST))
 		return SUCI_LANE_HDR;

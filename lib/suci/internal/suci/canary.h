@@ -41,6 +41,7 @@
 	X(PART_DONE, "a segment is taken for acknowledged with its first part") \
 	X(SHORT, "a segment is whole without its last part")                    \
 	X(UNREACHABLE, "an ICMP error is believed at once")                     \
+	X(LIFE, "a segment of another life of its lane is taken")               \
 	X(RESET, "a RESET is believed whoever made it, and at once")            \
 	X(MOVE, "the old address is not asked before a path moves")
 

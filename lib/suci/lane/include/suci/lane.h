@@ -50,6 +50,23 @@
  * has got no ack for 1 s though no path holds anything of it (then 2 s .. 16 s), or at
  * once by suci_group_resend().
  *
+ * Lives: either end of a relayed lane may begin anew without the other one knowing: its owner
+ * closes it and opens it again, or its relay has told one end what it has not told the other yet.
+ * What is on its way is then of a lane that is no more, and looks like one of that which is.  So
+ * with conf.life each segment says which life of the lane it is of, and whether its sender has not
+ * heard the other end in it yet (BEGINS).  Two ends talk in the same life:
+ *
+ *   older than ours	dropped, and answered by a lane ack at once: so the other end hears
+ *   newer		ours is over (lane_down, RESTARTED), and lane_unknown follows for the
+ *			segment; one that has neither sent nor heard anything goes over to that life
+ *
+ * What does not begin is for another lane than one that lane_unknown has opened for it, or that has
+ * done nothing yet: that takes the life after it.  Lives only grow, modulo SUCI_LIFE_MAX: who
+ * opens a lane of labels that it has had before gives it a life that it was never in, which is
+ * suci_life_next() of suci_lane_info.life.  The other end may be of a version that says none:
+ * then there is no check.
+ * What got lost on the way is sent again after 1 s without an ack, as in groups.
+ *
  * Room: a receiver should be able to keep what it lets others send.  held_max
  * and ranges_max should be no less than the sum of the windows of the lanes that
  * may be busy at once, and segments_max (endpoint.h) of a relay no less than what
@@ -132,7 +149,8 @@ struct suci_lane_ops {
 	 * without suci_limits.wholes_max. */
 	uint8_t *(*buffer)(void *user, uint32_t len, uint64_t *rx_cookie);
 	/* The path of the lane, or the last one of its group, is gone (or, LOCAL, the lane is
-	 * unusable: see text); blocks of it were reported not done.  Last call for the lane. */
+	 * unusable: see text; or, RESTARTED, the other end has begun anew: see Lives); blocks of
+	 * it were reported not done.  Last call for the lane; suci_lane_info() still knows it. */
 	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);
 	/* A segment for a (dst, src) label pair that no lane has.  TAKEN: the caller has
 	 * opened one here, and it is looked up again.  REFUSED: there will be one, but
@@ -179,6 +197,8 @@ struct suci_lanes_config {
 	X(drop_label, "no lane with that label pair")                          \
 	X(drop_duplicate, "segment placed before")                             \
 	X(drop_window, "segment beyond the window granted")                    \
+	X(drop_life, "segment of a life of the lane that is over")             \
+	X(lives, "times a lane began anew because its other end had")          \
 	X(drop_crc, "end-to-end CRC wrong")                                    \
 	X(drop_malformed, "segment fields contradict each other or its block") \
 	X(refused_label, "no lane with that label pair yet")                   \
@@ -208,7 +228,22 @@ struct suci_lane_conf {
 	uint32_t window; /* segments we let the peer have outstanding; 64 .. 1<<20 */
 	/* It may grow to this, see Credit; below window: it does not, .. 1<<20 */
 	uint32_t window_max;
+	uint8_t life; /* 0: none, or 1 .. SUCI_LIFE_MAX; not direct, no group; see Lives */
 };
+/* As a segment says it: begins 1 | life 7. */
+#define SUCI_LIFE_MAX	 127u
+#define SUCI_LIFE_BEGINS 128u
+static inline uint8_t
+suci_life_next(uint8_t life)
+{
+	return (uint8_t)(life < SUCI_LIFE_MAX ? life + 1u : 1u);
+}
+/* 0 is older than all. */
+static inline bool
+suci_life_newer(uint8_t a, uint8_t b)
+{
+	return a != b && (!b || (a && ((unsigned)a - b) % 128u < 64u));
+}
 #define SUCI_LANE_IDLE_NS 1000000000ull
 
 size_t suci_lanes_footprint(const struct suci_lane_limits *limits);
@@ -270,6 +305,7 @@ struct suci_lane_info {
 	uint32_t tx_mss; /* as in its suci_lane_conf */
 	uint32_t rx_next_seq, rx_window;
 	uint32_t tx_blocks_queued;
+	uint8_t life;
 	bool direct;
 };
 bool suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out);

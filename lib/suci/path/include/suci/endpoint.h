@@ -93,7 +93,7 @@ struct suci_segment {
 	uint16_t flags; /* SUCI_SF_* */
 	uint16_t mss;
 	uint8_t credit_shift;
-	uint8_t reserved;
+	uint8_t life; /* of the lane, see lane.h; 0: it does not say */
 	uint32_t crc32c;
 	uint64_t block_bytes; /* FIRST only */
 	/* Payload in up to two pieces.  head is small (a message header) and may

@@ -64,7 +64,8 @@
  *   20  window    16   segments past ack the reverse lane may have outstanding
  *   22  flags     16   SUCI_SF_*
  *   24  mss       16   payload bytes of every segment of this block but the last
- *   26  credit_shift 8 | reserved 8     window is in units of 2^credit_shift
+ *   26  credit_shift 8                  window is in units of 2^credit_shift
+ *   27  life        8  begins 1 | life 7, lane.h; 0: the lane does not say
  *   28  crc32c    32   end to end, see lane.h; 0 and no SUCI_SF_CRC if unused
  *   32  block_bytes 64 length of the block; only on SUCI_SF_FIRST
  *
