@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Doors: our own address, ids for those of others, and the relay that carries both
- * (doc/job-setup.md, Doors). */
+/* Doors: ids for addresses of others, and the relay that carries them (doc/job-setup.md, Doors). */
 #include "private.h"
 
 #include "base/bytes.h"
 #include "base/prefix.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define OWN	     0u /* its place at the client */
-#define DIRECT_LABEL 1u /* in an address without a relay: nobody looks there */
-#define LOOK_NS	     BASE_S_NS
-#define CLAIM_NS     (200 * BASE_MS_NS) /* until who has our address is asked again */
-#define HURRY_NS     BASE_S_NS /* one relay is there: so long the other one is waited for */
+#define OWN	 0u /* its place at the client */
+#define LOOK_NS	 BASE_S_NS
+#define CLAIM_NS (200 * BASE_MS_NS) /* until who has our address is asked again */
+#define HURRY_NS BASE_S_NS	    /* one relay is there: so long the other one is waited for */
 _Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
 
 static void
@@ -193,9 +187,8 @@ datagram_door_came(struct datagram_sock *s, const struct suci_addr *from)
 
 /* ---- the relay ---- */
 
-/* The door is to be registered, if it is not. */
-static void
-want_door(struct datagram_sock *s)
+void
+datagram_door_want(struct datagram_sock *s)
 {
 	struct door_client *c = &s->door.client;
 	if (s->door.own[OWN].state == DOOR_CLIENT_OVER && s->now_ns < s->door.claim_ns)
@@ -217,7 +210,7 @@ claim_door(struct datagram_sock *s)
 	if (!s->door.claims || (state != DOOR_CLIENT_OVER && state != DOOR_CLIENT_FREE))
 		return;
 	if (s->now_ns >= s->door.claim_ns)
-		want_door(s);
+		datagram_door_want(s);
 	else
 		wake_door(s, s->door.claim_ns);
 }
@@ -573,7 +566,7 @@ datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns)
 {
 	if (p->import != NONE)
 		return end_ns;
-	want_door(s);
+	datagram_door_want(s);
 	p->import = door_client_import(&s->door.client, &p->at, OWN, (uint32_t)(p - s->peer));
 	return p->import != NONE ? end_ns : base_min_ns(end_ns, s->now_ns + DOOR_CLIENT_SOON_NS);
 }
@@ -702,92 +695,4 @@ datagram_close_at(struct datagram_sock *s, uint32_t id)
 		s->dest = NULL;
 	datagram_kick(s);
 	return 0;
-}
-
-/* ---- our own ---- */
-
-static bool
-own_known(struct datagram_sock *s, void *arg)
-{
-	(void)arg;
-	return s->door.have || s->door.error;
-}
-
-static int
-name_place(struct datagram_sock *s)
-{
-	struct suci_addr at = suci_udp_local(s->udp);
-	uint8_t ip[16];
-	if (suci_addr_is_any(&at))
-		return datagram_fail(s, EINVAL,
-				     "conf.ip has to say at which address others reach us, or "
-				     "conf.relay which relay carries the door");
-	suci_addr_16(&at, ip);
-	door_address_put_place(&s->door.at, ip, at.port);
-	s->door.at.label = DIRECT_LABEL;
-	s->door.have = true;
-	return 0;
-}
-
-/* Which address we have on the way to our relay: a socket that is asked sends nothing. */
-static bool
-find_side(const struct suci_addr *relay, struct suci_addr *at)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(relay->port)}, me;
-	socklen_t len = sizeof me;
-	uint8_t ip[16];
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	memcpy(&to.sin_addr, relay->ip + 12, sizeof to.sin_addr);
-	bool good = fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to) &&
-		    !getsockname(fd, (struct sockaddr *)&me, &len);
-	if (fd >= 0)
-		close(fd);
-	if (!good)
-		return false;
-	base_prefix_v4(ntohl(me.sin_addr.s_addr), ip);
-	*at = suci_addr_of(ip, at->port);
-	return true;
-}
-
-/* Where we are, for those of our cluster. */
-static void
-say_near(const struct datagram_sock *s, struct door_address *a)
-{
-	const struct suci_addr *relay = &s->door.relay[0];
-	struct suci_addr at = suci_udp_local(s->udp);
-	bool known = !suci_addr_is_any(&at) || (relay->family == 4 && find_side(relay, &at));
-	if (known && at.family == 4)
-		(void)door_address_put_near(a, be32_load(at.ip + 12), at.port);
-}
-
-int
-datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
-{
-	if (datagram_enter(s))
-		return -1;
-	if (!s->conf.doors)
-		return datagram_fail(s, EINVAL, "conf.doors is 0: this socket is no door");
-	if (!s->door.have && !s->door.via && name_place(s))
-		return -1;
-	if (!s->door.have) {
-		uint64_t wait = s->conf.connect_ms * (uint64_t)BASE_MS_NS;
-		uint64_t now = suci_udp_now_ns();
-		s->door.error = 0;
-		want_door(s);
-		int r = datagram_wait_until(s, own_known, NULL,
-					    wait ? base_add_ns(now, wait) : BASE_NEVER_NS, NULL);
-		int err = r ? s->door.error : ETIMEDOUT;
-		s->door.error = 0;
-		if (r < 0 || (!r && s->door.claims && datagram_claimed(s) && errno != EAGAIN))
-			return -1;
-		if (err)
-			return datagram_fail(s, err, "no address: %s",
-					     *s->door.why ? s->door.why
-							  : "our relay does not answer");
-	}
-	struct door_address mine = s->door.at;
-	if (s->door.via)
-		say_near(s, &mine);
-	int err = door_address_print(&mine, out);
-	return err ? datagram_fail(s, EINVAL, "%s", door_strerror(err)) : 0;
 }

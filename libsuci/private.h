@@ -7,7 +7,8 @@
  *      peer.c   paths and lanes to peers, trying and giving up
  *      recv.c   blocks that come in, reading
  *      send.c   writing
- *      door.c   our own address, ids of others' addresses, the relay
+ *      door.c   ids of others' addresses, the relay
+ *      address.c  our own address
  *      turn.c   progress, waiting, event loops
  *      info.c   flow information, errors
  *      counters.c  what was counted, by names
@@ -278,6 +279,8 @@ bool datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned p
 #define DOOR_IMPORTS(doors) (2u * (doors)) /* some are given back while others are asked for */
 /* 0, or said why not. */
 int datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf);
+/* The door is to be registered, if it is not. */
+void datagram_door_want(struct datagram_sock *s);
 /* Due: open the path to the relay, register, say notes. */
 void datagram_door_turn(struct datagram_sock *s);
 /* A place for one more, with a new id; NULL: none is free. */
