@@ -111,6 +111,8 @@ datagram_door_place(struct datagram_sock *s)
 	if (!p)
 		return NULL;
 	uint32_t id = p->id;
+	if (p->relayed && suci_life_newer(p->life, s->door.life))
+		s->door.life = p->life;
 	if (p->taken) /* somebody had it */
 		id = id > UINT32_MAX - s->conf.doors
 			     ? DATAGRAM_DOOR_ID + (uint32_t)(p - s->peer) - s->npeers
@@ -251,9 +253,13 @@ static void
 end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
 {
 	uint32_t site = datagram_door_site(s, p->path); /* NONE: and they are gone with it */
-	for (unsigned i = 0; i < PRIOS; i++)
-		if (p->lane[i] != NONE && site != NONE && s->door.client.site[site].up)
+	for (unsigned i = 0; i < PRIOS; i++) {
+		if (p->lane[i] == NONE)
+			continue;
+		datagram_peer_outlive(s, p, p->lane[i]);
+		if (site != NONE && s->door.client.site[site].up)
 			suci_lane_close(s->lanes, p->lane[i], s->now_ns);
+	}
 	datagram_peer_forget(s, p);
 	if (p->import != NONE)
 		door_client_drop(&s->door.client, p->import);
@@ -373,9 +379,26 @@ find_called(struct datagram_sock *s, uint32_t site, uint32_t label)
 	return NULL;
 }
 
+/* What that relay calls so may be a door that we had lanes with, and have forgotten. */
+static uint8_t
+find_life(const struct datagram_sock *s, uint32_t site, uint32_t label)
+{
+	uint8_t life = s->door.life;
+	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
+		const struct peer *q = &s->peer[i];
+		if (q->relayed && q->site == site && q->label == label && datagram_door_unused(q) &&
+		    suci_life_newer(q->life, life))
+			life = q->life;
+	}
+	return life;
+}
+
 static void
 set_reached(struct datagram_sock *s, struct peer *p, uint32_t site, uint32_t label)
 {
+	uint8_t life = find_life(s, site, label);
+	p->life = suci_life_newer(life, p->life) ? life : p->life;
+	p->site = (uint8_t)site;
 	p->label = label;
 	p->own = s->door.at.label;
 	p->path = s->door.path[site];
@@ -389,6 +412,7 @@ set_reached(struct datagram_sock *s, struct peer *p, uint32_t site, uint32_t lab
 static void
 merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
 {
+	p->life = suci_life_newer(q->life, p->life) ? q->life : p->life;
 	for (unsigned i = 0; i < PRIOS; i++) {
 		uint32_t lane = q->lane[i];
 		p->given[i] = q->given[i];

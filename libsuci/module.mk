@@ -39,6 +39,7 @@ $(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram tunefile suca
 $(call unit,test_datagram,test/unit/test_datagram.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
 $(call unit,test_datagram_door,test/unit/test_datagram_door.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
 $(call unit,test_datagram_relayed,test/unit/test_datagram_relayed.c,datagram relay tunefile sucaead sucudp doorclient relayproto door suci impi tune base,,-lpthread)
+$(call unit,test_datagram_lives,test/unit/test_datagram_lives.c,datagram relay tunefile sucaead sucudp doorclient relayproto door suci impi tune base,,-lpthread)
 $(call unit,test_datagram_identity,test/unit/test_datagram_identity.c,datagram tunefile sucaead seal sucudp doorclient relayproto door suci tune base)
 $(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base)
 $(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram tunefile sucaead sucudp doorclient relayproto door suci tune base,,-lpthread)

@@ -47,6 +47,7 @@ datagram_peer_init(const struct datagram_sock *s, struct peer *p, uint32_t id)
 	*p = (struct peer){.id = id,
 			   .path = NONE,
 			   .import = NONE,
+			   .life = 1,
 			   .prio = (uint8_t)s->conf.priority,
 			   .pace = s->conf.slow_write};
 	for (unsigned k = 0; k < PRIOS; k++)
@@ -105,6 +106,7 @@ datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, 
 		.mss = site != NONE ? s->door.mss[site] : 0,
 		.window = p->relayed ? WINDOW_FIRST : WINDOW,
 		.window_max = WINDOW,
+		.life = p->relayed ? p->life : 0,
 	};
 	if (!p->door) { /* doors do not know what the other calls them */
 		c.tx_salt = (uint64_t)from << 32 | to;
@@ -115,6 +117,14 @@ datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, 
 	s->lane[lane] = (struct lane_state){.peer = p, .prio = (uint8_t)prio};
 	p->lane[prio] = lane;
 	return true;
+}
+
+void
+datagram_peer_outlive(const struct datagram_sock *s, struct peer *p, uint32_t lane)
+{
+	struct suci_lane_info l;
+	if (suci_lane_info(s->lanes, lane, &l) && !suci_life_newer(p->life, l.life))
+		p->life = suci_life_next(l.life);
 }
 
 bool
@@ -524,7 +534,14 @@ on_peer_lane_down(void *user, uint32_t lane, enum suci_down why, const char *tex
 		return;
 	struct peer *p = l->peer;
 	p->lane[l->prio] = NONE;
+	datagram_peer_outlive(s, p, lane);
 	datagram_in_lane_end(s, lane);
+	if (why == SUCI_DOWN_RESTARTED && p->relayed && !p->resting && p->lost_now) {
+		snprintf(p->why, sizeof p->why, "begins anew");
+		p->error = ECONNRESET;
+	}
+	if (why == SUCI_DOWN_RESTARTED && p->relayed && p->give)
+		datagram_peer_pend(s, p, 0);
 	/* The CRC failed again and again: the path is of no use, either. */
 	if (why == SUCI_DOWN_LOCAL && p->path != NONE && !s->closing && !p->relayed)
 		suci_path_close(s->ep, p->path, "damaged data", s->now_ns);

@@ -131,6 +131,7 @@ struct peer {
 	bool relayed;	     /* its path is that of our relay */
 	bool resting;	     /* relayed: closed; its lanes go on, numbers of both ends must agree */
 	uint32_t import;     /* relayed: of the client; NONE: it is not asked for, or came itself */
+	uint8_t site, life;  /* relayed: of path; of its next lanes, no lane of before was in it */
 	uint32_t acked;	     /* relayed: over its lanes, and since when no more */
 	uint64_t acked_ns;
 	struct door_address at;
@@ -180,6 +181,7 @@ struct datagram_sock {
 		struct door_client_import *import;
 		uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES];
 		uint64_t due_ns, look_ns;
+		uint8_t life; /* newer than those of lanes to whom nothing is known of any more */
 		uint64_t hurry_ns; /* then it does not wait for a second relay any more */
 		bool claims;	   /* conf.address: claim, asked for again at claim_ns */
 		struct door_address claim;
@@ -273,6 +275,8 @@ void datagram_peer_forget(struct datagram_sock *s, struct peer *p);
 /* All that was written to it is given up, and why: what error says. */
 void datagram_peer_lose(struct datagram_sock *s, struct peer *p, int err);
 bool datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path);
+/* That lane of it ends, or has: what follows is of another life (suci/lane.h). */
+void datagram_peer_outlive(const struct datagram_sock *s, struct peer *p, uint32_t lane);
 
 /* ---- door.c ---- */
 #define DOOR_LABEL	    (1u << 24)	   /* between doors without a relay */

@@ -274,7 +274,8 @@ int datagram_rekey(struct datagram_sock *s);
  * died has another as soon as datagram_address() is called again; nobody is reached by the old
  * one.  With two relays that know each other the address is good while one of them is there.  What
  * was under way over the other one is lost with ECONNRESET, on both sides; what is written then
- * goes by the one that is left.
+ * goes by the one that is left.  When one side gives the other one up (liveness_ms) and begins
+ * anew, what is under way is lost with ECONNRESET there, too.
  *
  * Ids of doors are used again: that of a process that is gone when all of its blocks are read, that
  * of an address after datagram_close_at(); over a relay when that process is gone, and until
