@@ -78,6 +78,13 @@ under_way(const struct circ_fabric *f, uint32_t in, uint32_t out)
 	       c.state != OCS_RELEASING;
 }
 
+/* The link is ordered, or its relays look for each other: it may be lit soon. */
+static bool
+fabric_comes(const struct circ_fabric *f, uint32_t x, uint32_t y)
+{
+	return under_way(f, x, y) && (f->both_ways || under_way(f, y, x));
+}
+
 static void
 fail_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
 {
@@ -314,11 +321,18 @@ circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, 
 		if (!p->setup[j].kept)
 			continue;
 		ends(f, j, &x, &y);
-		f->lit[j] = true;
-		if (fabric_usable(f, x, y, now_ns) != 1)
-			fail_fabric(f, j, now_ns);
-		else
+		int up = fabric_usable(f, x, y, now_ns);
+		bool comes = up == 0 && fabric_comes(f, x, y);
+		f->lit[j] = !comes;
+		f->since_ns[j] = now_ns;
+		if (comes)
+			circ_run_comes(run, j);
+		if (comes && run->left[j] == 0)
+			continue; /* this call has no use for it: a later one may */
+		if (up == 1 || comes)
 			f->open[f->opens++] = j;
+		else
+			fail_fabric(f, j, now_ns);
 	}
 	if (f->slots->lit_max || f->slots->group)
 		forget_fabric(f, now_ns);
@@ -347,6 +361,18 @@ circ_fabric_step(struct circ_fabric *f, uint64_t now_ns)
 	return changed;
 }
 
+/* Light, or light to come, between the ports. */
+static bool
+fabric_stays(struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	int up = fabric_usable(f, x, y, now_ns);
+	if (up == 0 && f->both_ways && !fabric_comes(f, x, y)) { /* the one circuit may be from y */
+		up = fabric_usable(f, y, x, now_ns);
+		return up == 1 || (up == 0 && fabric_comes(f, y, x));
+	}
+	return up == 1 || (up == 0 && fabric_comes(f, x, y));
+}
+
 bool
 circ_fabric_end(struct circ_fabric *f, uint64_t now_ns)
 {
@@ -361,10 +387,7 @@ circ_fabric_end(struct circ_fabric *f, uint64_t now_ns)
 				continue;
 			uint32_t y =
 				t->peer == CIRC_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
-			bool lit = y != OCS_NO_PORT &&
-				   (fabric_usable(f, x, y, now_ns) == 1 ||
-				    (f->both_ways && fabric_usable(f, y, x, now_ns) == 1));
-			if (!lit) {
+			if (y == OCS_NO_PORT || !fabric_stays(f, x, y, now_ns)) {
 				all = release_fabric(f, x, OCS_NO_PORT, now_ns) && all;
 				circ_slots_drop(s, n, i);
 			}

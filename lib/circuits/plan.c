@@ -429,6 +429,13 @@ has_spare_places(struct maker *k, const struct edge *e)
 	return true;
 }
 
+static bool
+is_lit_there(const struct maker *k, uint32_t node, uint32_t slot)
+{
+	uint32_t j = k->held[node * k->s->stride + slot];
+	return j != CIRC_NONE && k->lit[j];
+}
+
 static void
 widen_pair(struct maker *k, struct edge *e, uint32_t round)
 {
@@ -436,8 +443,9 @@ widen_pair(struct maker *k, struct edge *e, uint32_t round)
 		uint32_t slot_a = spare_slot(k, e->a, e), slot_b = spare_slot(k, e->b, e);
 		if (slot_a == CIRC_NONE || slot_b == CIRC_NONE)
 			return;
-		(void)light_up(k, e, slot_a, slot_b, round);
+		k->p->moved += is_lit_there(k, e->a, slot_a) || is_lit_there(k, e->b, slot_b);
 		k->p->extras++;
+		(void)light_up(k, e, slot_a, slot_b, round);
 	}
 }
 

@@ -244,6 +244,13 @@ circ_run_order(struct circ_run *r)
 }
 
 void
+circ_run_comes(struct circ_run *r, uint32_t j)
+{
+	if (r->state[j] == LIT)
+		r->state[j] = ORDERED;
+}
+
+void
 circ_run_lit(struct circ_run *r, uint32_t j)
 {
 	if (r->state[j] != ORDERED)

@@ -97,7 +97,8 @@ how(enum circ_mode mode, const struct circ_costs *costs)
 /* How long the call would take; below 0: no space to tell. */
 static double
 predicted_s(const struct doing *d, const struct job *j, const struct comm *m,
-	    const struct circ_call_mode *w, const struct circ_costs *costs, struct base_space s)
+	    const struct circ_call_mode *w, const struct circ_costs *costs, struct base_space s,
+	    bool *spares)
 {
 	struct circ_slots slots = j->slots;
 	struct circ_call_plan plan;
@@ -121,11 +122,13 @@ predicted_s(const struct doing *d, const struct job *j, const struct comm *m,
 	void *mem = base_take(&s, circ_predict_footprint(m->p, d->made.messages, plan.plan.setups));
 	if (!mem)
 		return -1;
+	*spares = plan.plan.moved == 0;
 	coll_play_rewind(d->made.play);
 	return circ_predict_s(&q, mem);
 }
 
-/* The one the call takes least with; the first, unless another is sooner. */
+/* The one the call takes least with; the first, unless another is sooner, or takes as long and
+ * leaves more links lit for the calls behind, over ports that were dark. */
 static struct circ_call_mode
 least(const struct job *j, const struct comm *m, const struct circ_costs *costs,
       const struct base_space *s, const struct circ_call_mode *all, size_t n)
@@ -136,8 +139,11 @@ least(const struct job *j, const struct comm *m, const struct circ_costs *costs,
 	if (d->made.messages > PREDICT_MAX)
 		return best;
 	for (size_t i = 0; i < n; i++) {
-		double t = predicted_s(d, j, m, &all[i], costs, *s);
-		if (t >= 0 && (least_s < 0 || t < least_s * 0.999)) {
+		bool spares = false;
+		double t = predicted_s(d, j, m, &all[i], costs, *s, &spares);
+		bool leaves = spares && circ_mode_keeps(all[i].mode) && all[i].mode == best.mode &&
+			      all[i].links > best.links && t <= least_s;
+		if (t >= 0 && (least_s < 0 || t < least_s * 0.999 || leaves)) {
 			least_s = t;
 			best = all[i];
 		}

@@ -130,14 +130,72 @@ one_of_two_is_withdrawn(void **state)
 	finish(&k);
 }
 
+/* A broadcast among relays 0 and 1 alone, begun and over within a turn or two. */
+static void
+short_call(struct kit *k, uint32_t seq)
+{
+	const struct coll_algorithm *linear = coll_algorithm_of(COLL_BCAST, "linear");
+	struct light_note n = {.kind = LIGHT_NOTE_CALL,
+			       .u.call = {.comm = 2,
+					  .seq = seq,
+					  .op = COLL_BCAST,
+					  .algorithm = linear->id,
+					  .algorithm_version = linear->version,
+					  .mode = CIRC_MODE_CACHED,
+					  .bytes = 1000,
+					  .elem = 1}};
+	note(k, 0, KEY, &n);
+	turns(k, 1);
+	n = (struct light_note){
+		.kind = LIGHT_NOTE_RECEIVED, .counts = 1, .u.count = {{2, 0, seq, 0, 1, 1}}};
+	note(k, 1, KEY, &n);
+}
+
+/* Ports that nobody needs are lit for the calls behind; a link that is lost comes back so, though
+ * no call is long enough to see it come. */
+static void
+a_link_comes_back(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin_links(&k, 2);
+	struct light_note pair = {.kind = LIGHT_NOTE_COMM,
+				  .u.piece = {.comm = 2, .p = 2, .n = 2, .rank = {0, 1}}};
+	note(&k, 0, KEY, &pair);
+	for (uint32_t seq = 1; seq <= 4; seq++)
+		short_call(&k, seq);
+	turns(&k, 2);
+	assert_int_equal(between(&k, 0, 1), 2);
+	assert_int_equal(counters(&k)->misses, 2);
+	assert_int_equal(counters(&k)->extra_links, 1);
+	assert_true(light_controller_withdraw(k.c, 0, true, k.now_ns));
+	turns(&k, 5);
+	short_call(&k, 5);
+	turns(&k, 2);
+	assert_int_equal(between(&k, 0, 1), 1);
+	assert_true(light_controller_withdraw(k.c, 0, false, k.now_ns));
+	k.ends_answer = false; /* relays take their time */
+	for (uint32_t seq = 6; seq <= 8; seq++)
+		short_call(&k, seq);
+	assert_int_equal(counters(&k)->misses, 3);
+	k.ends_answer = true;
+	turns(&k, 2);
+	short_call(&k, 9);
+	turns(&k, 2);
+	assert_int_equal(between(&k, 0, 1), 2);
+	assert_int_equal(counters(&k)->misses, 3); /* asked for once */
+	assert_int_equal(counters(&k)->by_light, 9);
+	assert_int_equal(counters(&k)->links_failed, 0);
+	finish(&k);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ports_for_one),
-		cmocka_unit_test(one_each_for_short_ones),
-		cmocka_unit_test(one_of_two_fails),
-		cmocka_unit_test(one_of_two_is_withdrawn),
+		cmocka_unit_test(both_ports_for_one), cmocka_unit_test(one_each_for_short_ones),
+		cmocka_unit_test(one_of_two_fails),   cmocka_unit_test(one_of_two_is_withdrawn),
+		cmocka_unit_test(a_link_comes_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,14 +44,15 @@ struct circ_fabric {
 };
 
 size_t circ_fabric_footprint(const struct circ_plan *p);
-/* A call begins; of what the plan takes as lit, what is not fails at once. */
+/* A call begins; what the plan takes as lit and is on its way is waited for, what is neither fails
+ * at once. */
 void circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, void *mem);
 /* Order what may be ordered, notice what is lit or lost.  Under limits (lit_max, groups) nothing is
  * ordered while as much of this owner's is lit, be it to go.  True: some message's way changed. */
 bool circ_fabric_step(struct circ_fabric *f, uint64_t now_ns);
-/* The call is over: what the slots do not keep is given up, and slots whose circuits are not lit
- * count as dark.  False: some of it is still in use (ends->down); to be called again, unless
- * another call begins. */
+/* The call is over: what the slots do not keep is given up, and slots whose circuits are neither
+ * lit nor on their way count as dark.  False: some of it is still in use (ends->down); to be called
+ * again, unless another call begins. */
 bool circ_fabric_end(struct circ_fabric *f, uint64_t now_ns);
 /* The job is over: give up all of it. */
 void circ_fabric_clear(struct circ_fabric *f, uint64_t now_ns);

@@ -129,6 +129,7 @@ struct circ_plan {
 	uint32_t demands, batches;
 	uint32_t packets; /* messages by packets */
 	uint32_t extras;  /* extra links ordered, of `ordered` */
+	uint32_t moved;	  /* of these, those in whose slot there was light */
 };
 
 struct circ_plan_wish {

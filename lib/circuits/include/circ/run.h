@@ -39,6 +39,8 @@ size_t circ_run_bound(uint32_t setups, uint32_t batches, uint32_t nodes);
 void circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem);
 /* A set-up that may be ordered now, each once; CIRC_NONE: none more. */
 uint32_t circ_run_order(struct circ_run *r);
+/* One that the plan takes as lit is on its way yet; before any message has gone. */
+void circ_run_comes(struct circ_run *r, uint32_t setup);
 /* It is lit; or it was refused, is dark or went dark. */
 void circ_run_lit(struct circ_run *r, uint32_t setup);
 void circ_run_failed(struct circ_run *r, uint32_t setup);
