@@ -68,7 +68,8 @@ void
 spd_far_keys(struct spd_far *f, const struct seal_psk *key, uint32_t n)
 {
 	explicit_bzero(f->key, sizeof f->key);
-	memcpy(f->key, key, n * sizeof *key);
+	for (uint32_t k = 0; k < n; k++)
+		f->key[k] = key[k];
 	f->nkeys = n;
 	for (uint32_t u = 0; u < f->units; u++)
 		f->unit[u].tx.id = f->unit[u].rx.id = 0;
