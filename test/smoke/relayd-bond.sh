@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A private leg over DPDK's bonding of two ports (round robin): the node, which has both wires in one
 # bridge, reaches the relay, and both wires carry what the relay sends.  Then over two ports that do say
-# that their link is down (active and backup): the relay goes on without either.
-# ipv6: no, because it is about ports
+# that their link is down (active and backup): the relay goes on without either.  The node has IPv6,
+# too, whose neighbours are asked for in groups: a port has to let those in.
+# ipv6: always
 # timeout: 160
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
@@ -26,10 +27,11 @@ END
 ip -n "$RELAY" link set priv1 up
 printf '%s\n' 'addr flush dev p0' 'link add br0 mtu 1500 type bridge' 'link set p0 master br0' \
 	'link set p1 master br0' 'link set p1 up' 'addr add 10.0.0.10/24 dev br0' 'link set br0 up' |
-	ip -n "$NODE" -batch - || { fail relayd-bond-bridge "the kernel makes no bridge"; exit 1; }
+	ip -n "$NODE" -batch - && ip netns exec "$NODE" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/br0/disable_ipv6' &&
+	ip -n "$NODE" addr add fd00::10/64 dev br0 nodad || { fail relayd-bond-bridge "the kernel makes no bridge"; exit 1; }
 make_conf
 sed -i -e 's/"interface": "priv0"/"device": "net_bonding0,mode=0,slave=net_af_packet8,slave=net_af_packet9"/' \
-	-e 's/"mtu": 9000/"mtu": 1500/' \
+	-e 's/"mtu": 9000/"mtu": 1500/' -e 's#"address": "10.0.0.1"#&, "ipv6": "fd00::1/64"#' \
 	-e 's/"extra": \[\]/"extra": ["--vdev=net_af_packet8,iface=priv0,framesz=2048,blocksz=8192,framecnt=1024", "--vdev=net_af_packet9,iface=priv1,framesz=2048,blocksz=8192,framecnt=1024"]/' \
 	"$TMP/conf.json"
 start_relayd || { fail bond-start "no ready line; log follows"; exit 1; }
@@ -39,6 +41,7 @@ sent() { ip netns exec "$RELAY" cat "/sys/class/net/$1/statistics/tx_packets" 2>
 	ip -n "$RELAY" -j -s link show "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["stats64"]["tx"]["packets"])'; }
 a=$(sent priv0) b=$(sent priv1)
 check bond-ping "no echo reply" ip netns exec "$NODE" ping -q -c 20 -i 0.05 -W 2 10.0.0.1
+check bond-ping6 "no echo reply by IPv6" ip netns exec "$NODE" ping -6 -q -c 3 -i 0.05 -W 2 fd00::1
 check bond-tcp "no TCP connection to the IMPI port" \
 	ip netns exec "$NODE" python3 -c 'import socket; socket.create_connection(("10.0.0.1", 7811), 5)'
 a=$(($(sent priv0) - a)) b=$(($(sent priv1) - b))
@@ -100,8 +103,10 @@ carries() { # LINK: a ping goes, and this wire has the answer
 	ip netns exec "$NODE" ping -q -c 1 -W 1 10.0.0.1 && [ "$(through "$1")" -gt "$before" ]
 }
 check bond-first "no echo reply over the first link" soon carries 0
+check bond-first6 "no echo reply by IPv6" soon ip netns exec "$NODE" ping -6 -q -c 1 -W 1 fd00::1
 link_down 0
 check bond-second "the relay does not go on by the second link" soon carries 1
+check bond-second6 "no echo reply by IPv6" soon ip netns exec "$NODE" ping -6 -q -c 1 -W 1 fd00::1
 link_up 0
 check bond-first-back "wanem: $(tail -1 "$TMP/wanem0.log")" soon test -e "$TMP/ready0"
 link_down 1
