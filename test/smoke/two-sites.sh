@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The lines of doc/howto/two-sites.md, in its order, by its readers: who runs the rendezvous, the
 # administrators of two front ends, a user at each site.  Namespaces stand for machines, links for
-# NICs; each front end has an /etc and a /run of its own.  With IPV6=1 by what the page says of IPv6.
+# NICs; each front end has an /etc and a /run of its own.  With IPV6=1 by what the page says of IPv6, and
+# nodes have that alone.
 # ipv6: yes
 # timeout: 120
 set -u
@@ -67,7 +68,13 @@ for s in a b; do
 	ip link add eth0 netns $run-$s-node type veth peer name priv0 netns $run-$s-relay
 	ip link add glob0 netns $run-$s-relay type veth peer name site-$s netns $run-wan
 	ip -n $run-wan link set site-$s master sw up
-	ip -n $run-$s-node addr add 10.0.0.1/24 dev eth0
+	if [ -n "${IPV6:-}" ]; then
+		printf '%s\n' "in $run-$s-node" 'set net/ipv6/conf/lo/disable_ipv6 0' 'set net/ipv6/conf/eth0/disable_ipv6 0' |
+			"$B/test/inside" --settle
+		ip -n $run-$s-node addr add fd00::1/64 dev eth0 nodad
+	else
+		ip -n $run-$s-node addr add 10.0.0.1/24 dev eth0
+	fi
 	ip -n $run-$s-node link set lo up
 	ip -n $run-$s-node link set eth0 mtu 9000 up
 	ip netns exec $run-$s-node ethtool -K eth0 tx off >/dev/null
@@ -103,7 +110,7 @@ END
 as_here() { sed 's|"device": "0000:03:00.0"|"interface": "priv0"|; s|"device": "0000:03:00.1"|"interface": "glob0"|
 	s|0@2,1@3|0@0,1@0|; s|"hugepages": true, "memory_mb": 1024|"hugepages": false, "memory_mb": 256|; s|"busy"|"sleep"|'; }
 as_six() { # what the page says of IPv6, in the file that is there
-	[ -z "${IPV6:-}" ] || lines "reach each other and the server by IPv6" | as_b_six "$1" |
+	[ -z "${IPV6:-}" ] || { lines "reach each other and the server by IPv6" && lines "Nodes may have IPv6 alone"; } | as_b_six "$1" |
 		python3 -c 'import json, sys
 def add(to, more):
     for k, v in more.items():
@@ -112,7 +119,11 @@ def add(to, more):
         else:
             to[k] = v
 conf = json.load(open(sys.argv[1]))
-add(conf, json.load(sys.stdin))
+text = sys.stdin.read()
+while text.strip():
+    more, end = json.JSONDecoder().raw_decode(text.lstrip())
+    text = text.lstrip()[end:]
+    add(conf, more)
 json.dump(conf, open(sys.argv[1], "w"), indent=1)' "$work/$1/etc/relayd/site.json"
 }
 as_b_six() { if [ "$1" = b ]; then sed 's|::11/64|::21/64|; s|198.51.100.21=2001:db8::21|198.51.100.11=2001:db8::11|'; else cat; fi; }
@@ -155,11 +166,18 @@ for s in a b; do
 done
 
 # ---- 4. the job
+as_user_six() { # how a user names the relay then, as the page has it
+	if [ -n "${IPV6:-}" ]; then
+		sed "s|10.0.0.254:7811|$(grep -o "'\[fd00::fe\]:7811'" doc/howto/two-sites.md)|"
+	else
+		cat
+	fi
+}
 jobs=()
 for s in a b; do
 	mkdir "$work/user-$s"
 	cp "$work/app.c" "$work/user-$s/"
-	lines 'on a login node of site a' | sed "s|-np 64|--launcher mpirun -np 2|; $([ $s = a ] || echo 's|-client 0|-client 1|')" |
+	lines 'on a login node of site a' | sed "s|-np 64|--launcher mpirun -np 2|; $([ $s = a ] || echo 's|-client 0|-client 1|')" | as_user_six |
 		play $s-node "$work/user-$s" >"$work/job-$s.log" 2>&1 &
 	jobs+=($!)
 done
@@ -168,5 +186,6 @@ for j in "${jobs[@]}"; do wait "$j" || why+="status $?; "; done
 n=$(cat "$work"/job-?.log | grep -c 'of 4: the sum of the ranks is 6')
 [ "$n" = 4 ] || why+="$n of 4 lines"
 verdict "one job over both sites" "$why"
+[ -z "${IPV6:-}" ] || verdict "whose nodes have IPv6 alone" "$(ip -n $run-a-node -4 addr show dev eth0)"
 grep -q 'sealed\|seal' "$work/relay-a.log" || true
 exit $rc
