@@ -236,6 +236,7 @@ arrive(struct lw_stream *t, uint32_t m)
 			s->flights--;
 		if (!same || g->changed[0] != w->sw.changed[w->fibre[g->from_port]]) {
 			w->again++;
+			w->torn += w->fibre[g->from_port] == g->from_port;
 			if (same)
 				lw_broken(w, g->from_port);
 			by_packet(w, g, 3);
@@ -469,7 +470,7 @@ holds(struct light_world *w, bool end)
 			why = "a port by which nobody is found is tried again and again";
 	if (end && w->calm && !why && w->without_go)
 		why = "somebody lost patience, and nothing was wrong";
-	if (end && w->calm && !why && w->again)
+	if (end && w->calm && !why && w->torn)
 		why = "a circuit was taken from under a message";
 	if (why && !*w->why)
 		snprintf(w->why, sizeof w->why, "%s", why);
