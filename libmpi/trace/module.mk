@@ -3,7 +3,7 @@
 
 TRACE_GEN := $(B)/libmpi/trace/gen
 TRACE_SO := $(B)/lib/libmpitrace.so
-TRACE_OBJ := $(B)/libmpi/trace/trace.o $(TRACE_GEN)/trace_calls.o
+TRACE_OBJ := $(B)/libmpi/trace/trace.o $(B)/libmpi/trace/bytes.o $(TRACE_GEN)/trace_calls.o
 TRACE_INC := -I$(LMPI_GEN)/include -Ilibmpi/trace
 
 $(TRACE_GEN)/trace_calls.c: libmpi/trace/generate.py libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv)
