@@ -118,8 +118,8 @@ struct light_world {
 	uint32_t links_max; /* of a pair of clusters at once */
 	/* beside, second: by light at second relays, while the pair had more than one link. */
 	uint64_t moved, light, beside, second, packets, again, without_go, cut;
-	/* Of those again: over a fibre that is where it is said to be.  Two relays may find each other
-	 * over crossed ones by two circuits, and the one goes for reasons of its own. */
+	/* Of those again: over a fibre that is where it is said to be.  Two relays may find each
+	 * other over crossed ones by two circuits, and the one goes for reasons of its own. */
 	uint64_t torn;
 	uint64_t deaths, restarts, sessions_lost, planned;
 	/* Frames and bytes of CLEAR_TO_SEND to relays; of these to second ones of a cluster. */
