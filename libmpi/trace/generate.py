@@ -94,6 +94,8 @@ def messages(f):
         out.append(f'c.{"persistent" if "_init" in f.name else "began"} = *request;')
     if 'probe' in f.name and MATCHED.match(f.name):
         out.append(('if (*flag)\n\t\t\t' if 'flag' in names else '') + 'trace_probed(&c, *message, status);')
+    if f.name == 'MPI_Cancel':
+        out.append('trace_cancels(*request);')
     if f.name in ('MPI_Start', 'MPI_Startall'):
         out += [f'c.started = {f.params[-1].name};', f'c.nstarted = {"count" if f.name == "MPI_Startall" else "1"};']
     if 'newcomm' in names and not f.name.startswith('MPI_Comm_idup'):
@@ -114,7 +116,8 @@ def over(f):
     else:
         body = ['for (int i = 0; i < *outcount; i++)', '\ttrace_over(&c, array_of_indices[i], all ? &all[i] : NULL);']
     requests = next(p.name for p in f.params if p.type.startswith('MPI_Request'))
-    return ['if (rc != MPI_SUCCESS)', f'\ttrace_over_null(&c, {requests});', 'if (rc == MPI_SUCCESS) {',
+    told = 'all' if form in ('', 'all') else 'NULL'
+    return ['if (rc != MPI_SUCCESS)', f'\ttrace_over_failed(&c, {requests}, {told}, rc);', 'if (rc == MPI_SUCCESS) {',
             *('\t' + x for x in body), '}', 'free(own);']
 
 
@@ -154,13 +157,12 @@ def wrapper(f, number):
             body.append('MPI_Request key = trace_message(*message);')
             if requests is None:
                 body.append('trace_watch(&c, 1, &key);')
-        if f.name == 'MPI_Request_free':
-            body.append('trace_forget(*request);')
-        body.append(f'int rc = P{f.name}({args});')
+        free = f.name == 'MPI_Request_free'
+        body.append(f'int rc = {"trace_request_free(&c, request)" if free else f"P{f.name}({args})"};')
         if COMPLETES.match(f.name):
             body += over(f)
         elif MATCHED.match(f.name) and 'recv' in f.name:
-            body.append('if (rc == MPI_SUCCESS)\n\t\t' +
+            body.append('if (trace_received(rc))\n\t\t' +
                         ('trace_renamed(key, *request);' if requests else 'trace_over(&c, 0, status);'))
         if COLLECTIVE.match(f.name):
             after.append(f'c.began = *{requests};')
@@ -168,7 +170,8 @@ def wrapper(f, number):
             body.append('if (rc == MPI_SUCCESS)\n\t\ttrace_open();')
         # sizes after the call: the arguments are right then
         after = sizes(f) + after
-        body += ['if (rc == MPI_SUCCESS) {', *['\t' + x for x in after], '}'] if after else []
+        done = 'trace_received(rc)' if RECEIVES.match(f.name) else 'rc == MPI_SUCCESS'
+        body += [f'if ({done}) {{', *['\t' + x for x in after], '}'] if after else []
         body += ['trace_end(&c);', 'return rc;']
     return f'int\n{f.proto().split(" ", 1)[1]}\n{{\n' + '\n'.join(('\t' + x) if x else '' for x in body) + '\n}\n'
 

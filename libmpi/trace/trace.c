@@ -17,6 +17,8 @@
 struct under_way {
 	MPI_Request request;
 	bool used, persistent, receives, message;
+	bool cancelled;	 /* is to be */
+	bool freed;	 /* when it is over */
 	uint64_t number; /* 0: not started */
 	uint64_t comm;
 	struct trace_part part; /* of a persistent one */
@@ -46,6 +48,11 @@ static struct {
 
 /* A call made inside another's wrapper, by the library or a callback, is part of it. */
 static _Thread_local int depth;
+/* What the kernel says of this thread: -1 not asked yet, -2 it does not say. */
+static _Thread_local int sched_fd = -1;
+static _Thread_local uint64_t waited_ns; /* when its last call ended */
+static pthread_key_t sched_key;
+static pthread_once_t sched_once = PTHREAD_ONCE_INIT;
 
 static uint64_t
 trace_now_ns(clockid_t clock)
@@ -54,6 +61,41 @@ trace_now_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void
+sched_close(void *fd)
+{
+	close((int)(intptr_t)fd - 1);
+}
+
+static void
+sched_make_key(void)
+{
+	(void)pthread_key_create(&sched_key, sched_close);
+}
+
+/* How long this thread has waited for a processor in all. */
+static uint64_t
+trace_waited_ns(void)
+{
+	char text[80], *end;
+
+	if (sched_fd == -1) {
+		pthread_once(&sched_once, sched_make_key);
+		sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+		if (sched_fd < 0)
+			sched_fd = -2;
+		else
+			pthread_setspecific(sched_key, (void *)(intptr_t)(sched_fd + 1));
+	}
+	ssize_t n = sched_fd < 0 ? 0 : pread(sched_fd, text, sizeof text - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	(void)strtoull(text, &end, 10); /* time on a processor */
+	return strtoull(end, NULL, 10);
 }
 
 /* ---- the file ------------------------------------------------------------------ */
@@ -201,6 +243,7 @@ trace_open(void)
 		put_bytes(trace_names[i], strlen(trace_names[i]));
 	}
 	(void)trace_number_of(MPI_COMM_WORLD);
+	waited_ns = trace_waited_ns();
 	g.last_ns = trace_now_ns(CLOCK_MONOTONIC);
 	g.on = true;
 }
@@ -210,8 +253,12 @@ trace_close(void)
 {
 	pthread_mutex_lock(&g.lock);
 	if (g.on) {
+		uint64_t idle = trace_now_ns(CLOCK_MONOTONIC) - g.last_ns;
+		uint64_t waited = trace_waited_ns() - waited_ns;
+
 		put_trace(TRACE_END);
-		put_trace(trace_now_ns(CLOCK_MONOTONIC) - g.last_ns);
+		put_trace(idle);
+		put_trace(waited < idle ? waited : idle);
 		flush_trace();
 		close(g.fd);
 	}
@@ -394,7 +441,8 @@ put_done(const struct trace_watch *w)
 		return;
 	uint64_t number = u->number;
 
-	if (u->persistent)
+	u->cancelled = false;
+	if (u->persistent && !u->freed)
 		u->number = 0;
 	else
 		trace_remove(u);
@@ -465,12 +513,32 @@ trace_over(struct trace_call *c, int at, const MPI_Status *status)
 		w->had = had_of(status);
 }
 
-void
-trace_over_null(struct trace_call *c, const MPI_Request request[])
+static int
+class_of(int rc)
 {
+	int class = rc;
+
+	return PMPI_Error_class(rc, &class) == MPI_SUCCESS ? class : rc;
+}
+
+bool
+trace_received(int rc)
+{
+	return rc == MPI_SUCCESS || class_of(rc) == MPI_ERR_TRUNCATE;
+}
+
+void
+trace_over_failed(struct trace_call *c, const MPI_Request request[], const MPI_Status status[],
+		  int rc)
+{
+	bool each = class_of(rc) == MPI_ERR_IN_STATUS;
+
 	for (int i = 0; i < c->watched; i++)
-		if (request[i] == MPI_REQUEST_NULL)
-			trace_over(c, i, NULL);
+		if (request[i] == MPI_REQUEST_NULL) {
+			bool told = status && trace_received(each ? status[i].MPI_ERROR : rc);
+
+			trace_over(c, i, told ? &status[i] : NULL);
+		}
 }
 
 MPI_Request
@@ -501,14 +569,49 @@ trace_renamed(MPI_Request from, MPI_Request to)
 }
 
 void
-trace_forget(MPI_Request request)
+trace_cancels(MPI_Request request)
 {
 	pthread_mutex_lock(&g.lock);
 	struct under_way *u = trace_open_of(request);
 
 	if (u)
+		u->cancelled = u->number != 0;
+	pthread_mutex_unlock(&g.lock);
+}
+
+/* It goes; true: what becomes of it is to be seen first. */
+static bool
+trace_frees(MPI_Request request)
+{
+	pthread_mutex_lock(&g.lock);
+	struct under_way *u = trace_open_of(request);
+	bool waits = u && u->cancelled && u->message;
+
+	if (waits)
+		u->freed = true;
+	else if (u)
 		trace_remove(u);
 	pthread_mutex_unlock(&g.lock);
+	return waits;
+}
+
+int
+trace_request_free(struct trace_call *c, MPI_Request *request)
+{
+	MPI_Status status;
+
+	if (depth > 1)
+		return PMPI_Request_free(request);
+	trace_watch(c, 1, request);
+	if (!trace_frees(*request))
+		return PMPI_Request_free(request);
+	int rc = PMPI_Wait(request, &status);
+
+	if (rc == MPI_SUCCESS)
+		trace_over(c, 0, &status);
+	else
+		trace_over(c, 0, NULL);
+	return *request == MPI_REQUEST_NULL ? rc : PMPI_Request_free(request);
 }
 
 /* ---- messages -------------------------------------------------------------------------- */
@@ -568,8 +671,14 @@ trace_begin(struct trace_call *c, int name)
 				 .made = MPI_COMM_NULL,
 				 .began = MPI_REQUEST_NULL,
 				 .persistent = MPI_REQUEST_NULL};
-	depth++;
-	c->begin_ns = trace_now_ns(CLOCK_MONOTONIC);
+	c->begin_ns = c->inside_from_ns = trace_now_ns(CLOCK_MONOTONIC);
+	if (++depth > 1 || !g.on)
+		return;
+	uint64_t waited = trace_waited_ns();
+
+	c->waited_ns = waited - waited_ns;
+	waited_ns = waited;
+	c->inside_from_ns = trace_now_ns(CLOCK_MONOTONIC);
 }
 
 static void
@@ -600,16 +709,19 @@ put_trace_call(const struct trace_call *c, uint64_t end_ns)
 	uint64_t comm = trace_number_of(c->comm);
 	/* of several threads only what nobody else was inside is computing */
 	uint64_t idle = c->begin_ns > g.last_ns ? c->begin_ns - g.last_ns : 0;
+	uint64_t inside = end_ns - c->inside_from_ns;
 
 	put_trace(TRACE_CALL);
 	put_trace((uint64_t)c->name);
 	put_trace(idle);
-	put_trace(end_ns - c->begin_ns);
+	put_trace(inside);
 	put_trace(comm);
 	put_signed(c->peer);
 	put_signed(c->tag);
 	put_trace(c->out);
 	put_trace(c->in);
+	put_trace(c->waited_ns < idle ? c->waited_ns : idle);
+	put_trace(c->inside_waited_ns < inside ? c->inside_waited_ns : inside);
 	put_messages(c, comm);
 	for (int i = 0; i < c->watched; i++)
 		if (c->watch[i].over)
@@ -625,6 +737,10 @@ trace_end(struct trace_call *c)
 	uint64_t end = trace_now_ns(CLOCK_MONOTONIC);
 
 	if (--depth == 0 && g.on) {
+		uint64_t waited = trace_waited_ns();
+
+		c->inside_waited_ns = waited - waited_ns;
+		waited_ns = waited;
 		pthread_mutex_lock(&g.lock);
 		if (g.on)
 			put_trace_call(c, end);

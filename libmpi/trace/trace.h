@@ -4,7 +4,7 @@
  * The library stands between the program and any libmpi_abi.so.1 (PMPI): LD_PRELOAD it, or
  * link it in front.  One file a rank, LIBMPI_TRACE/RANK (default ./mpitrace/RANK):
  *
- *     "LMPITRC2"
+ *     "LMPITRC3"
  *     rank, size, start (ns since 1970)
  *     names: how many; each its length and its letters         calls by number
  *     records, one after another, until END
@@ -13,7 +13,8 @@
  * coded (0, -1, 1, -2 ... = 0, 1, 2, 3).
  *
  *     CALL   number of the name, ns since the last call ended (the program computes),
- *            ns inside, communicator, peer or root~, tag~, bytes given, bytes wanted
+ *            ns inside, communicator, peer or root~, tag~, bytes given, bytes wanted,
+ *            ns of the first and of the second of these in which it waited for a processor
  *     COMM   number, size, world ranks of its processes, size of the remote group (0: none),
  *            theirs                                              before its first use
  *     START  number of a request: the call before this record has begun it
@@ -21,7 +22,7 @@
  *     SEND   request or 0, communicator, to whom, tag~, bytes, enum trace_how
  *     RECV   request or 0, communicator, from whom~, tag~, bytes there is room for
  *     HAD    request or 0, from whom~, tag~, bytes~: what a receive really had
- *     END    ns since the last call
+ *     END    ns since the last call, ns of these in which it waited for a processor
  *
  * Requests are those of non-blocking collectives and of point-to-point calls, not those of
  * persistent collectives and of partitioned calls.  They are numbered from 1 in the order of their
@@ -37,8 +38,10 @@
  * they are first used; MPI_COMM_WORLD is 1.  Those with the same processes thus come in one
  * order at all of them.
  *
- * Version 1 ("LMPITRC1") has no SEND, RECV, HAD, no requests of point-to-point calls, and
- * communicators as they are first used.  mpitrace and obsim read it as before.
+ * What a thread waits for a processor the kernel tells (/proc/thread-self/schedstat); 0 where it
+ * does not.  Versions before 3 have no such numbers.  Version 1 ("LMPITRC1") has no SEND, RECV,
+ * HAD, no requests of point-to-point calls, and communicators as they are first used.  mpitrace and
+ * obsim read it as before.
  *
  * TRACE_NO_COMM: the call has none.  Bytes are those of the arguments: of a receive the room, of a
  * collective the rank's own part.  Ranks in SEND, RECV and HAD are those of the communicator, of
@@ -46,7 +49,7 @@
 #ifndef LMPI_TRACE_H
 #define LMPI_TRACE_H
 
-#define TRACE_MAGIC   "LMPITRC2"
+#define TRACE_MAGIC   "LMPITRC3"
 #define TRACE_NO_COMM 0 /* the first communicator is 1 */
 
 enum trace_record {
@@ -86,8 +89,9 @@ struct trace_had {
 
 struct trace_call {
 	int name;
-	uint64_t begin_ns;
-	MPI_Comm comm; /* MPI_COMM_NULL: none */
+	uint64_t begin_ns, inside_from_ns;
+	uint64_t waited_ns, inside_waited_ns; /* for a processor, by this thread */
+	MPI_Comm comm;			      /* MPI_COMM_NULL: none */
 	int peer, tag;
 	uint64_t out, in;
 	MPI_Comm made; /* MPI_COMM_NULL: none */
@@ -116,13 +120,19 @@ void trace_took(struct trace_call *c, const MPI_Status *status);
 void trace_watch(struct trace_call *c, int n, const MPI_Request request[]);
 MPI_Status *trace_statuses(const struct trace_call *c, MPI_Status *given, MPI_Status **own);
 void trace_over(struct trace_call *c, int at, const MPI_Status *status);
-/* The call has failed: what is no longer there is over. */
-void trace_over_null(struct trace_call *c, const MPI_Request request[]);
+/* The call has failed: what is no longer there is over, and what was cut is told by its status. */
+void trace_over_failed(struct trace_call *c, const MPI_Request request[], const MPI_Status status[],
+		       int rc);
+/* Has it received?  Also what was longer than the buffer. */
+bool trace_received(int rc);
+/* MPI_Request_free().  One that was to be cancelled is waited for: else nobody knew whether it was
+ * sent.  That is a local matter, as MPI has it, unless its receive has begun. */
+int trace_request_free(struct trace_call *c, MPI_Request *request);
+void trace_cancels(MPI_Request request);
 /* A message that was probed stands for its receive. */
 MPI_Request trace_message(MPI_Message message);
 void trace_probed(struct trace_call *c, MPI_Message message, const MPI_Status *status);
 void trace_renamed(MPI_Request from, MPI_Request to);
-void trace_forget(MPI_Request request);
 /* After MPI_Init: who am I; before MPI_Finalize: the file ends. */
 void trace_open(void);
 void trace_close(void);

@@ -119,6 +119,34 @@ taken_out(void)
 	CHECK(flag);
 }
 
+/* Longer than the room for it; given up by who sends it, and by who would receive it, and never
+ * looked at again. */
+static void
+cut_and_given_up(void)
+{
+	MPI_Request r;
+	MPI_Status s;
+	int class;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Send(out[0], 50, MPI_CHAR, other, 13, MPI_COMM_WORLD);
+	MPI_Send(out[0], 60, MPI_CHAR, other, 14, MPI_COMM_WORLD);
+	MPI_Error_class(MPI_Recv(in[0], 5, MPI_CHAR, other, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+			&class);
+	CHECK(class == MPI_ERR_TRUNCATE);
+	MPI_Irecv(in[0], 5, MPI_CHAR, MPI_ANY_SOURCE, 14, MPI_COMM_WORLD, &r);
+	MPI_Error_class(MPI_Wait(&r, &s), &class);
+	CHECK(class == MPI_ERR_TRUNCATE && s.MPI_SOURCE == other);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Issend(out[0], 70, MPI_CHAR, other, 15, MPI_COMM_WORLD, &r);
+	MPI_Cancel(&r);
+	MPI_Request_free(&r);
+	MPI_Irecv(in[0], 5, MPI_CHAR, other, 16, MPI_COMM_WORLD, &r);
+	MPI_Cancel(&r);
+	MPI_Request_free(&r);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -132,5 +160,6 @@ main(int argc, char **argv)
 	twins();
 	started_again();
 	taken_out();
+	cut_and_given_up();
 	return finish();
 }

@@ -442,6 +442,41 @@ test_traced_refused(void **state)
 	}
 }
 
+/* A rank that waits for a processor does not compute: 10 ms before a broadcast, 4 of them waiting,
+ * and as much inside a call that is not replayed.  A trace of version 2 has nothing to tell. */
+static void
+test_waits_for_a_processor(void **state)
+{
+	(void)state;
+	for (int version = 2; version <= 4; version++) {
+		struct file f[2];
+		struct obs_trace t;
+		for (uint32_t r = 0; r < 2; r++) {
+			begin(&f[r], r);
+			f[r].data[7] = (uint8_t)('0' + version);
+			for (int call = 0; call < 2; call++) {
+				called(&f[r], call ? BCAST : TEST, call ? 10 : 0, 10,
+				       (uint64_t)call);
+				if (version > 2) {
+					put(&f[r], call ? 4000000 : 0);
+					put(&f[r], 4000000);
+				}
+			}
+			put(&f[r], 3);
+			put(&f[r], 5000000);
+			if (version > 2)
+				put(&f[r], 5000000);
+		}
+		assert_int_equal(parsed(&t, f), version < 4);
+		if (version < 4) {
+			near(total_s(&t, false, false), version > 2 ? .006 + .006 + .015 : .040);
+			near(t.waited_s, version > 2 ? .009 : 0);
+			near(t.measured_s, .035);
+		}
+		obs_trace_free(&t);
+	}
+}
+
 /* ---- messages in them */
 
 /* What a rank does, in words:
@@ -450,6 +485,7 @@ test_traced_refused(void **state)
  *     sP:N      sends N bytes to P            SP:N   synchronously
  *     rP:N      receives them                 aP:N   as a receive from anybody
  *     xP:N      both with P at once           uP:N   receives, and other bytes are told
+ *     tP:N      receives into N bytes what is longer, and has N of it
  *     iP:N      begins to send                jP:N   to receive, as from anybody
  *     kP:N      to receive, of which nothing is told any more
  *     nP:N      to receive, which is cancelled
@@ -540,8 +576,9 @@ write_word(struct writer *w, const char *word)
 				      *word == 'S' ? 2 : 0);
 		if (*word != 'b' && (!sends || *word == 'x'))
 			write_message(w->f, later ? w->began : 0, false,
-				      strchr("ajk", *word) ? -1 : (int64_t)peer, 4096, 0);
-		if (strchr("rxau", *word))
+				      strchr("ajk", *word) ? -1 : (int64_t)peer,
+				      *word == 't' ? n : 4096, 0);
+		if (strchr("rxaut", *word))
 			write_had(w->f, 0, (int64_t)peer, (int64_t)n + (*word == 'u'));
 	}
 	w->ms = 0;
@@ -603,6 +640,9 @@ test_messages(void **state)
 		{"c30 s2:400|s2:400|a1:400 c10 a0:400", OBS_PACKETS, 2, 0, 36},
 		{"s2:400|c30 s2:400|j1:400 j0:400 w", OBS_PACKETS, 2, 0, 36},
 		{"n1:400 w s1:100|r0:100", OBS_PACKETS, 2, 0, 3},
+		/* cut at its receiver, sent as a whole; the next one is another */
+		{"s1:400|t0:100", OBS_PACKETS, 2, 0, 6},
+		{"s1:400 s1:100|t0:0 r0:100", OBS_PACKETS, 2, 0, 9},
 		{"i0:400 j0:400 w c1|c2", OBS_PACKETS, 2, 0, 2},
 		/* all send first: only if they need not wait */
 		{"s1:100 r1:100|s0:100 r0:100", OBS_PACKETS, 2, 0, -1},
@@ -682,6 +722,7 @@ test_messages_refused(void **state)
 		{"s1:100 s1:200|r0:100", "rank 0, line 5"},
 		{"c1|r0:100", "rank 1, line 3 of its mpitrace: it receives from rank 0"},
 		{"s1:100|u0:100", "had other bytes"},
+		{"s1:100|t0:200", "had other bytes"},
 		{"s1:100|k0:100", "from any had is not said"},
 		{"s3:100|r0:100", "a process that is not there"},
 		{"n1:100 w s1:100 i1:7|r0:100", "nobody receives it"},
@@ -701,11 +742,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_of_some),	      cmocka_unit_test(test_overlap),
-		cmocka_unit_test(test_foresight),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_traced),	      cmocka_unit_test(test_traced_refused),
-		cmocka_unit_test(test_traced_halves), cmocka_unit_test(test_traced_halves_refused),
-		cmocka_unit_test(test_messages),      cmocka_unit_test(test_messages_refused),
+		cmocka_unit_test(test_of_some),
+		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_foresight),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_traced),
+		cmocka_unit_test(test_traced_refused),
+		cmocka_unit_test(test_waits_for_a_processor),
+		cmocka_unit_test(test_traced_halves),
+		cmocka_unit_test(test_traced_halves_refused),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_messages_refused),
 		cmocka_unit_test(test_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ mpitrace_open(struct mpitrace *t, const void *data, size_t len)
 	*t = (struct mpitrace){.begin = data, .at = data, .end = (const uint8_t *)data + len};
 	if (len < 8 || memcmp(data, MAGIC, 7) != 0)
 		return "not a trace of libmpitrace";
-	if (t->begin[7] != '1' && t->begin[7] != '2')
+	if (t->begin[7] < '1' || t->begin[7] > '3')
 		return "a trace of a libmpitrace that is newer than this program";
 	t->version = (uint32_t)(t->begin[7] - '0');
 	t->at += 8;
@@ -87,6 +87,11 @@ call_read(struct mpitrace *t, struct mpitrace_record *r)
 	    !signed_number(t, &r->peer) || !signed_number(t, &r->tag) ||
 	    !mpitrace_read_number(t, &r->out) || !mpitrace_read_number(t, &r->in))
 		return "a call is cut";
+	if (t->version > 2 && (!mpitrace_read_number(t, &r->compute_waited_ns) ||
+			       !mpitrace_read_number(t, &r->inside_waited_ns)))
+		return "a call is cut";
+	if (r->compute_waited_ns > r->compute_ns || r->inside_waited_ns > r->inside_ns)
+		return "a call waited for a processor for longer than it took";
 	if (name >= t->nnames)
 		return "a call has no name";
 	if (r->comm > t->ncomms)
@@ -218,8 +223,11 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 		*why = read_had(t, r);
 	else if (type != MPITRACE_END)
 		*why = "no such record";
-	else if (!mpitrace_read_number(t, &r->compute_ns))
+	else if (!mpitrace_read_number(t, &r->compute_ns) ||
+		 (t->version > 2 && !mpitrace_read_number(t, &r->compute_waited_ns)))
 		*why = "the end is cut";
+	else if (r->compute_waited_ns > r->compute_ns)
+		*why = "the end waited for a processor for longer than it took";
 	else
 		t->ended = true;
 	r->type = (enum mpitrace_type)type;

@@ -14,7 +14,7 @@
 #define MPITRACE_NAME_MAX  64
 
 struct mpitrace {
-	uint32_t version; /* 1 or 2 (libmpi/trace/trace.h) */
+	uint32_t version; /* 1 to 3 (libmpi/trace/trace.h) */
 	uint32_t rank, size;
 	uint64_t start_ns; /* since 1970 */
 	uint32_t nnames;
@@ -41,6 +41,8 @@ enum mpitrace_type {
 struct mpitrace_record {
 	enum mpitrace_type type;
 	uint64_t compute_ns, inside_ns; /* END: compute only */
+	/* Of these it waited for a processor; from version 3 on, else 0. */
+	uint64_t compute_waited_ns, inside_waited_ns;
 	const char *name;
 	uint64_t comm;	   /* 0: none */
 	int64_t peer, tag; /* RECV: -1 is any; HAD: nothing */

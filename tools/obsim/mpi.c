@@ -71,7 +71,7 @@ struct reading {
 	double compute_s; /* since the last step of this rank */
 	double inside_s;  /* of the last call: computing, unless it has to do with what is replayed
 			   */
-	double all_s;
+	double all_s, waited_s;
 	uint32_t begun;	       /* a non-blocking call that wants its request, or OBS_NO_CALL */
 	uint32_t over, novers; /* halves of the call that was read last: it was over with them */
 	uint32_t last_call;    /* the collective that this rank has made last */
@@ -469,7 +469,7 @@ call_mpi(struct reading *m, uint32_t version)
 {
 	bool start = false;
 	enum coll_op op = op_of(m->r.name, &start);
-	m->inside_s = (double)m->r.inside_ns * 1e-9;
+	m->inside_s = (double)(m->r.inside_ns - m->r.inside_waited_ns) * 1e-9;
 	if (version > 1 && (!strcmp(m->r.name, "MPI_Probe") || !strcmp(m->r.name, "MPI_Mprobe")))
 		m->inside_s = 0; /* the receive waits */
 	if (op == COLL_OP_COUNT || !m->r.comm || !m->comm[m->r.comm - 1].calls)
@@ -493,7 +493,9 @@ record_mpi(struct reading *m, const struct mpitrace *t)
 	}
 	m->all_s += (double)m->r.compute_ns * 1e-9 + (double)m->r.inside_ns * 1e-9;
 	if (type == MPITRACE_CALL || type == MPITRACE_END) {
-		m->compute_s += (double)m->r.compute_ns * 1e-9 + m->inside_s;
+		m->compute_s +=
+			(double)(m->r.compute_ns - m->r.compute_waited_ns) * 1e-9 + m->inside_s;
+		m->waited_s += (double)m->r.compute_waited_ns * 1e-9;
 		m->inside_s = 0;
 	}
 	switch (type) {
@@ -523,7 +525,7 @@ read_file_mpi(struct reading *m, struct mpitrace *t)
 	size_t at;
 	int more;
 	m->comms = m->requests = m->line = m->novers = 0;
-	m->compute_s = m->inside_s = m->all_s = 0;
+	m->compute_s = m->inside_s = m->all_s = m->waited_s = 0;
 	m->begun = m->last_call = OBS_NO_CALL;
 	while ((more = mpitrace_next(t, &m->r, &why, &at)) > 0) {
 		m->line++;
@@ -539,6 +541,7 @@ read_file_mpi(struct reading *m, struct mpitrace *t)
 		return false;
 	struct obs_step c = {.kind = OBS_COMPUTE, .rank = m->me, .s = m->compute_s};
 	m->t->measured_s = m->all_s > m->t->measured_s ? m->all_s : m->t->measured_s;
+	m->t->waited_s = m->waited_s > m->t->waited_s ? m->waited_s : m->t->waited_s;
 	return c.s <= 0 || obs_trace_add(m->t, &c) || fail_mpi(m, "too many calls");
 }
 

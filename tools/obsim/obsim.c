@@ -313,10 +313,13 @@ replay_obsim(struct options *o, char **files, int n)
 	o->s.ports = o->ports;
 	if (o->json)
 		printf("{\"ranks\": %u, \"k\": %u, \"links\": %u, \"measured_s\": %.9f, "
-		       "\"modes\": [\n",
-		       t.ranks, o->s.k, o->s.links, t.measured_s);
+		       "\"waited_s\": %.9f, \"modes\": [\n",
+		       t.ranks, o->s.k, o->s.links, t.measured_s, t.waited_s);
 	else if (t.measured_s > 0)
-		printf("the run that was traced took %.6f s\n", t.measured_s);
+		printf("the run that was traced took %.6f s; a rank waited for a processor for up "
+		       "to "
+		       "%.6f s of its computing, which is left out\n",
+		       t.measured_s, t.waited_s);
 	bool first = true;
 	for (int m = 0; m < OBS_STRATEGY_COUNT; m++) {
 		struct obs_report r;

@@ -21,9 +21,10 @@
  * ones, by the processes of their communicator, and messages: the n-th send of a rank to another
  * with a tag on a communicator is what the n-th receive there had.  The time in all other calls
  * counts as computing.  Time inside what is replayed, in a call that completes it and in MPI_Probe
- * is not counted; that of a test in vain is computing.  Partitioned calls, persistent
- * collectives, those between neighbours or two groups count as computing.  So do messages in files
- * of version 1, which do not say enough of them.
+ * is not counted; that of a test in vain is computing.  Nor is time in which a rank waited for a
+ * processor, in files of version 3 or later: more ranks than processors trace as well as few.
+ * Partitioned calls, persistent collectives, those between neighbours or two groups count as
+ * computing.  So do messages in files of version 1, which do not say enough of them.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */
 #ifndef OBSIM_TRACE_H
@@ -80,6 +81,7 @@ struct obs_trace {
 	uint32_t nmembers, member_room;
 	uint32_t starts;   /* non-blocking collectives */
 	double measured_s; /* of the rank that took longest, as traced; 0: by hand */
+	double waited_s;   /* between calls for a processor, of the rank that did most */
 	char why[200];
 };
 
