@@ -7,6 +7,7 @@
  *   pipeline filter [--work MS]     correlates each with the chirp; MS more, as if it were longer
  *		     [--late 1]	     gives up what another process died in: in_flight ulfm
  *		     [--dies N]	     ends in frame N and all behind it, as a program with a fault
+ *		     [--poison N]    ends in frame N alone, as if that were damaged
  *   pipeline output [--frames N] [--png FILE] [--log FILE]
  *                                   one row of a picture for each; what was lost, came twice or
  *                                   out of order; a line of time and number for each
@@ -48,9 +49,9 @@ struct echo {
 static struct sample chirp[CHIRP];
 
 static struct {
-	long frames, work_ms, every_ms, late, dies;
+	long frames, work_ms, every_ms, late, dies, poison;
 	const char *png, *log, *go;
-} option = {.frames = 500, .dies = FRAMES_MAX};
+} option = {.frames = 500, .dies = FRAMES_MAX, .poison = -1};
 
 /* ---- the radar ---- */
 
@@ -138,7 +139,7 @@ filter_frame(int64_t frame, int again, void *arg)
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (MPISP_FRAME_NUMBER(frame) >= option.dies)
+	if (MPISP_FRAME_NUMBER(frame) >= option.dies || MPISP_FRAME_NUMBER(frame) == option.poison)
 		_exit(3);
 	compress(&e, row);
 	nanosleep(&pause, NULL);
@@ -273,6 +274,8 @@ read_options(int argc, char **argv)
 			option.every_ms = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--late"))
 			option.late = strtol(value, NULL, 10);
+		else if (!strcmp(name, "--poison"))
+			option.poison = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--dies"))
 			option.dies = strtol(value, NULL, 10);
 		else if (!strcmp(name, "--png"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between a process and who manages it, big-endian:
  *
- *   u32 bytes that follow, u8 version 0xf7, u8 type, u16 0, then
- *   SETUP   u32 id, procs_max, origins_max, window_max, room, ahead, frame_max, in_flight,
+ *   u32 bytes that follow, u8 version 0xf8, u8 type, u16 0, then
+ *   SETUP   u32 id, procs_max, origins_max, window_max, room, ahead, frame_max, in_flight, aside,
  *	     u64 retry_ns, retry_max_ns, poll_ns, stall_ns, start_ns, realm, text ip, text relay
  *   HELLO   text address
  *   VIEW    u64 number, u32 processes, u32 clusters, u32 chains, u32 0, then of each
@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-#define VERSION 0xf7
+#define VERSION 0xf8
 
 /* --- writing --------------------------------------------------------------------- */
 
@@ -111,8 +111,8 @@ static void
 write_setup(struct base_writer *w, const struct spx_feed *f)
 {
 	const struct spx_conf *c = &f->conf;
-	const uint32_t small[] = {c->id,   c->procs_max, c->origins_max, c->window_max,
-				  c->room, c->ahead,	 c->frame_max,	 c->in_flight};
+	const uint32_t small[] = {c->id,    c->procs_max, c->origins_max, c->window_max, c->room,
+				  c->ahead, c->frame_max, c->in_flight,	  c->aside};
 	const uint64_t large[] = {c->retry_ns, c->retry_max_ns, c->poll_ns,
 				  c->stall_ns, c->start_ns,	f->realm};
 
@@ -209,8 +209,8 @@ read_setup(struct spx_feed *f, struct base_reader *r, char *why)
 {
 	struct spx_conf *c = &f->conf;
 	uint32_t in_flight = 0;
-	uint32_t *small[] = {&c->id,   &c->procs_max, &c->origins_max, &c->window_max,
-			     &c->room, &c->ahead,     &c->frame_max,   &in_flight};
+	uint32_t *small[] = {&c->id,	&c->procs_max, &c->origins_max, &c->window_max, &c->room,
+			     &c->ahead, &c->frame_max, &in_flight,	&c->aside};
 	uint64_t *large[] = {&c->retry_ns, &c->retry_max_ns, &c->poll_ns,
 			     &c->stall_ns, &c->start_ns,     &f->realm};
 
@@ -245,7 +245,7 @@ spx_feed_read(struct spx_feed *f, const void *frame, size_t len, char *why)
 	if (f->type == SPX_FEED_ANSWER)
 		f->ok = read_choice(&r, 2);
 	if (f->type == SPX_FEED_EVENT) {
-		f->event.kind = (enum spx_event_kind)read_choice(&r, SPX_EVENT_AWAITED + 1);
+		f->event.kind = (enum spx_event_kind)read_choice(&r, SPX_EVENT_LAST + 1);
 		f->event.on_lost = (enum spx_on_lost)read_choice(&r, SPX_RESTART + 1);
 		f->event.cluster = base_read_be32(&r);
 		f->event.proc = base_read_be32(&r);

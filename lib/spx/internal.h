@@ -6,6 +6,7 @@
  *   source.c  a frame at who puts it: HELD, PUT, TAKEN
  *   io.c      a frame at an I/O process: ASKING, READY, GIVEN, WORKING
  *   sink.c    a frame at who begins it: QUEUED, BEGUN
+ *   aside.c   frames in which one process after another dies
  *   find.c    what an origin's frames have come to: after a take-over, and for order
  *   watch.c   start, lost clusters, frames that do not go on
  *   wire.c    messages
@@ -41,7 +42,8 @@ enum spx_type {
 	SPX_MSG_ROW,
 	SPX_MSG_WHERE, /* where is it now? */
 	SPX_MSG_HERE,  /* want: the process that has it, or SPX_NONE */
-	SPX_MSG_LAST = SPX_MSG_HERE
+	SPX_MSG_IN,    /* the program is in this frame, of one that died; DONE: no more */
+	SPX_MSG_LAST = SPX_MSG_IN
 };
 
 #define SPX_BIT_AGAIN	1u
@@ -84,6 +86,8 @@ struct spx_slot {
 	uint64_t number, since_ns;
 	enum spx_slot_state state;
 	bool listed, again, lost, skipped, has_out;
+	bool inside;	/* I/O: the program there is in it, or was as it died */
+	uint8_t deaths; /* I/O: of processes that died with it, and in it */
 	uint8_t tries;
 	uint16_t from; /* I/O: cluster of who put it */
 	uint32_t up;   /* from whom it came; SPX_NONE: made here, or that process is dead */
@@ -254,6 +258,13 @@ void spx_io_view(struct spx *s, struct spx_slot *t);
 void spx_io_freed(struct spx *s);
 uint32_t spx_io_room(const struct spx *s, const struct spx_proc *to);
 uint32_t spx_io_ready(const struct spx *s, const struct spx_proc *to);
+
+/* --- aside.c */
+/* Of a frame that somebody died with: the program begins it here, or has ended it. */
+void spx_say_inside(struct spx *s, const struct spx_slot *t, bool inside);
+void spx_inside_message(struct spx *s, uint32_t from, const struct spx_msg *m);
+/* Whoever had it has died. */
+void spx_count_death(struct spx *s, struct spx_slot *t);
 
 /* --- sink.c */
 void spx_pull(struct spx *s);

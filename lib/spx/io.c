@@ -341,6 +341,7 @@ take_want(struct spx *s, uint32_t from, const struct spx_msg *m)
 	p->hungry = false;
 	t->down = from;
 	t->want = m->want;
+	t->inside = false;
 	spx_slot_set(s, t, SPX_SLOT_GIVEN);
 	send_give(s, t);
 }
@@ -445,7 +446,8 @@ spx_io_view(struct spx *s, struct spx_slot *t)
 	} else if ((t->state == SPX_SLOT_GIVEN || t->state == SPX_SLOT_WORKING) &&
 		   !spx_is_living(s, t->down) && !SPX_BUG(NOT_AGAIN)) {
 		s->count.give_again++;
-		t->again = t->lost = true;
+		t->again = true;
+		spx_count_death(s, t);
 		/* Where a stage is passed by, others may have it from there. */
 		begin_asking(s, t);
 	}

@@ -254,6 +254,7 @@ spx_begin(struct spx *s, struct spx_frame *f, uint64_t now_ns)
 		if (t->skipped || !spx_may_begin(s, t))
 			continue;
 		spx_slot_set(s, t, SPX_SLOT_BEGUN);
+		spx_say_inside(s, t, true);
 		spx_arm_stall(s, t);
 		s->count.begun++;
 		*f = (struct spx_frame){t->o->id, t->number, t->again, t->lost,
@@ -281,6 +282,7 @@ spx_finish(struct spx *s, uint32_t origin, uint64_t number, uint64_t now_ns)
 	s->now_ns = base_max_ns(s->now_ns, now_ns);
 	if (!t)
 		return false;
+	spx_say_inside(s, t, false);
 	pass_on_slot(s, t);
 	spx_go_on(s);
 	return true;
@@ -294,6 +296,7 @@ spx_abandon(struct spx *s, uint32_t origin, uint64_t number, uint64_t now_ns)
 	s->now_ns = base_max_ns(s->now_ns, now_ns);
 	if (!t)
 		return false;
+	spx_say_inside(s, t, false);
 	spx_drop(s, &t->out);
 	t->again = true;
 	spx_slot_set(s, t, SPX_SLOT_QUEUED);

@@ -31,6 +31,8 @@ spx_conf_check(const struct spx_conf *c, char *why)
 			       c->ahead, SPX_AHEAD_MAX);
 	if (c->in_flight > SPX_DROP)
 		return spx_say(why, "in_flight %u is not 0 to %d", c->in_flight, SPX_DROP);
+	if (c->aside == 1 || c->aside > SPX_ASIDE_MAX)
+		return spx_say(why, "aside %u is not 0, or 2 to %u", c->aside, SPX_ASIDE_MAX);
 	if (!c->retry_ns || c->retry_max_ns < c->retry_ns || !c->poll_ns)
 		return spx_say(why,
 			       "retry_ns and poll_ns must not be 0, nor retry_max_ns < retry_ns");
@@ -408,6 +410,9 @@ take_message(struct spx *s, uint32_t from, const struct spx_msg *m)
 	case SPX_MSG_FIND:
 	case SPX_MSG_STATE:
 		spx_find_message(s, from, m);
+		break;
+	case SPX_MSG_IN:
+		spx_inside_message(s, from, m);
 		break;
 	case SPX_MSG_WHERE:
 	case SPX_MSG_HERE:

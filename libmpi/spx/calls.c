@@ -17,7 +17,7 @@
 
 struct lmpi_pipeline lmpi_pipeline;
 
-_Static_assert(SPX_EVENT_MISSING == MPISP_EVENT_MISSING && SPX_EVENT_AWAITED == MPISP_EVENT_AWAITED,
+_Static_assert(SPX_EVENT_MISSING == MPISP_EVENT_MISSING && SPX_EVENT_ASIDE == MPISP_EVENT_ASIDE,
 	       "one number here and there");
 
 int

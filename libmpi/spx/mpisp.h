@@ -120,6 +120,7 @@ int MPISP_Policy(MPI_Comm world, MPISP_pick_fn *pick, void *arg);
 #define MPISP_EVENT_IGNORED 4 /* a program does not take or end a frame */
 #define MPISP_EVENT_HOARDED 5 /* an I/O process gives a frame to nobody */
 #define MPISP_EVENT_AWAITED 6 /* a frame waits for somebody */
+#define MPISP_EVENT_ASIDE   7 /* a frame in which one after another died is given up */
 typedef void MPISP_event_fn(int kind, int64_t frame, const char *text, void *arg);
 int MPISP_On_event(MPISP_event_fn *fn, void *arg);
 

@@ -26,5 +26,6 @@
       integer MPISP_EVENT_IGNORED, MPISP_EVENT_HOARDED
       parameter (MPISP_EVENT_IGNORED = 4)
       parameter (MPISP_EVENT_HOARDED = 5)
-      integer MPISP_EVENT_AWAITED
+      integer MPISP_EVENT_AWAITED, MPISP_EVENT_ASIDE
       parameter (MPISP_EVENT_AWAITED = 6)
+      parameter (MPISP_EVENT_ASIDE = 7)

@@ -36,7 +36,7 @@ contains
     integer :: kind
     integer(selected_int_kind(18)) :: frame
     character(len=*) :: text
-    call check(kind >= MPISP_EVENT_MISSING .and. kind <= MPISP_EVENT_AWAITED, 'the kind of an event')
+    call check(kind >= MPISP_EVENT_MISSING .and. kind <= MPISP_EVENT_ASIDE, 'the kind of an event')
     call check(frame >= -1 .and. len(text) >= 0, 'what an event says')
     heard = heard + 1
   end subroutine

@@ -275,6 +275,7 @@ static const struct plan {
 	P(HASTY_COMMIT, run, B(PLACED)),
 	P(DRAINED, run, B(COMPLETE)),
 	P(NOT_DROPPED, run, B(ONCE)),
+	P(POISON, run, B(COMPLETE)),
 	P(LAZY_CHAIN, chain_run, B(PROMPT)),
 	P(SLOW_START, chain_run, B(PROMPT)),
 #undef P

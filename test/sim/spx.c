@@ -184,6 +184,7 @@ draw_conf(struct base_prng *p)
 	c.takeover_ns = PICK(p, 0, 0, 20, 60) * BASE_MS_NS;
 	struct base_prng q = *p; /* what older seeds draw stays */
 	c.in_flight = base_prng_below(&q, 100) < 20 ? SPX_DROP : SPX_EPOCH;
+	c.aside = base_prng_below(&q, 100) < 30 ? (uint32_t)between(&q, 2, 4) : 0;
 	return c;
 }
 

@@ -165,6 +165,7 @@ pass_time(uint64_t ns)
 }
 
 static enum spx_in_flight in_flight;
+static uint32_t set_aside;
 
 static inline struct spx_conf
 conf_of_process(uint32_t id)
@@ -177,6 +178,7 @@ conf_of_process(uint32_t id)
 				 .ahead = 1,
 				 .frame_max = 64,
 				 .in_flight = in_flight,
+				 .aside = set_aside,
 				 .retry_ns = 2 * BASE_MS_NS,
 				 .retry_max_ns = 16 * BASE_MS_NS,
 				 .poll_ns = 3 * BASE_MS_NS,

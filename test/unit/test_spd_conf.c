@@ -275,6 +275,10 @@ stages_that_cannot_work(void **state)
 		 ",\"pipeline\":{\"ahead\":99},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
 		 ",\"compute\":1}}}",
 		 "pipeline.ahead: a whole number from 1 to 16"},
+		{"{" UNIVERSE
+		 ",\"pipeline\":{\"set_aside\":1},\"clusters\":{\"a\":{\"units\":[\"n\"]," PROGRAM
+		 ",\"compute\":1}}}",
+		 "pipeline.set_aside: 0, never, or 2 to 100"},
 		{"{\"universe\":{\"name\":\"u\",\"slots_max\":4},\"clusters\":{\"a\":{\"units\":["
 		 "\"n\"]," PROGRAM ",\"compute\":2,\"out\":1},\"b\":{\"units\":[\"m\"]," PROGRAM
 		 ",\"compute\":2,\"in\":1}}}",

@@ -168,6 +168,78 @@ a_frame_of_the_dead_is_given_up(void **state)
 	take_one(SINK, 1, false, false);
 }
 
+/* It takes the filter's rank over. */
+static void
+replace_filter(uint32_t by, uint32_t dead)
+{
+	w.dead[dead] = true;
+	w.proc[by - 1] = w.proc[FILTER - 1];
+	w.proc[by - 1].id = by;
+	w.proc[by - 1].state = SPX_ALIVE;
+	w.proc[by - 1].takeovers = (uint16_t)(by - SINK);
+	w.view.nproc = by;
+	show_view_to_all();
+	pass_time(50 * BASE_MS_NS);
+}
+
+/* Two die in frame 0, with frame 1 beside it: the first is set aside, the other one is done. */
+static void
+a_frame_that_kills_is_set_aside(void **state)
+{
+	struct spx_frame f;
+
+	(void)state;
+	end_test(NULL);
+	set_aside = 2;
+	make_pipeline(4);
+	set_aside = 0;
+	show_view_to_all();
+	assert_true(make_one(0) && make_one(1));
+	pass_time(20 * BASE_MS_NS);
+	assert_true(spx_begin(w.x[FILTER], &f, w.now_ns));
+	pass_time(20 * BASE_MS_NS);
+	replace_filter(SPARE, FILTER);
+	assert_true(spx_begin(w.x[SPARE], &f, w.now_ns));
+	assert_true(f.number == 0 && f.lost);
+	pass_time(20 * BASE_MS_NS);
+	w.events = 0;
+	replace_filter(SPARE2, SPARE);
+	uint64_t aside = 0;
+	for (uint32_t i = IO_A; i <= IO_B; i++)
+		aside += spx_counters(w.x[i])->aside;
+	assert_int_equal(aside, 1);
+	assert_true(w.events > 0 && w.event[0].kind == SPX_EVENT_ASIDE);
+	assert_int_equal(w.event[0].proc, SPARE);
+	assert_string_equal(w.event[0].text,
+			    "frame 0 of source rank 0 is set aside: 2 processes died in it");
+	take_one(SPARE2, 1, true, true);
+	assert_int_equal(w.done[SOURCE], 1); /* the empty one */
+	take_one(SINK, 1, true, false);
+	assert_int_equal(w.done[SOURCE], 2);
+}
+
+/* Who has ended a frame did not die of it, whatever became of it behind that. */
+static void
+an_ended_frame_killed_nobody(void **state)
+{
+	(void)state;
+	end_test(NULL);
+	set_aside = 2;
+	make_pipeline(4);
+	set_aside = 0;
+	show_view_to_all();
+	assert_true(make_one(0));
+	pass_time(20 * BASE_MS_NS);
+	w.deaf[SINK] = true; /* so it is not committed, and given again */
+	take_one(FILTER, 0, false, true);
+	replace_filter(SPARE, FILTER);
+	take_one(SPARE, 0, true, true);
+	replace_filter(SPARE2, SPARE);
+	take_one(SPARE2, 0, true, true);
+	for (uint32_t i = IO_A; i <= IO_B; i++)
+		assert_int_equal(spx_counters(w.x[i])->aside, 0);
+}
+
 /* Who has a frame of a dead process did not get it for that one's want, though its own may have
  * the same number. */
 static void
@@ -323,6 +395,8 @@ main(void)
 		TEST(dead_io_process),
 		TEST(what_the_dead_knew_is_not_believed),
 		TEST(a_frame_of_the_dead_is_given_up),
+		TEST(a_frame_that_kills_is_set_aside),
+		TEST(an_ended_frame_killed_nobody),
 		TEST(a_want_of_the_dead_is_nobodys),
 		TEST(who_gave_it_is_told_as_well),
 		TEST(who_gives_what_is_there_is_told),

@@ -46,7 +46,7 @@ malformed_messages(void **state)
 		{"long", 0, SPX_HEAD + 1, 0xf5, false},
 		{"version", 0, SPX_HEAD, 0xf4, false},
 		{"type 0", 1, SPX_HEAD, 0, false},
-		{"type 20", 1, SPX_HEAD, 20, false},
+		{"type 21", 1, SPX_HEAD, 21, false},
 		{"bits", 2, SPX_HEAD, 16, false},
 		{"zero", 3, SPX_HEAD, 1, false},
 		{"number", 16, SPX_HEAD, 0x80, false},

@@ -320,10 +320,17 @@ read_pipeline(struct reading *r, struct spd_conf *c, const json_t *root)
 	const json_t *p = json_object_get(root, "pipeline");
 
 	if (p)
-		spd_keys_are(r, p, "pipeline", "frame_max room ahead stall_ms missing_ms");
+		spd_keys_are(r, p, "pipeline",
+			     "frame_max room ahead stall_ms missing_ms set_aside");
 	c->frame_max = spd_number_of(r, p, "pipeline", "frame_max", 64, 1u << 30, 1u << 20);
 	c->room = spd_number_of(r, p, "pipeline", "room", 1, 1024, 16);
 	c->ahead = spd_number_of(r, p, "pipeline", "ahead", 1, SPX_AHEAD_MAX, 2);
+	c->set_aside = spd_number_of(r, p, "pipeline", "set_aside", 0, SPX_ASIDE_MAX, 0);
+	if (c->set_aside == 1)
+		spd_reading_failed(r, "pipeline.set_aside",
+				   "0, never, or 2 to %u: of one death nobody knows which of its "
+				   "frames was the cause",
+				   SPX_ASIDE_MAX);
 	c->stall_ms = spd_number_of(r, p, "pipeline", "stall_ms", 0, 3600000, 5000);
 	c->missing_ms = spd_number_of(r, p, "pipeline", "missing_ms", 0, 3600000, 5000);
 }

@@ -69,6 +69,7 @@ spd_feed_begin(struct spd_proc *p)
 				   .room = c->room,
 				   .ahead = c->ahead,
 				   .frame_max = c->frame_max,
+				   .aside = c->set_aside,
 				   .in_flight = (enum spx_in_flight)spd.cluster->in_flight,
 				   .retry_ns = 20 * BASE_MS_NS,
 				   .retry_max_ns = 500 * BASE_MS_NS,

@@ -38,6 +38,10 @@
  *	    given up: it goes on empty from the next one that gets it (counted as dropped).  Who
  *	    makes frames makes them anyway; where an I/O process has died, too, nobody may know
  *	    who had a frame, and it is done again.
+ * Set aside  With conf.aside = n a frame in which n computing processes died, one after another, is
+ *	    given up likewise: it goes on empty, an event names it, and it is counted as aside.  Who
+ *	    gets a frame that somebody died with says when it is begun and ended; so what only lay
+ *	    beside such a frame is not meant.  The I/O process counts: one that dies forgets.
  * Timers   Whatever waits for an answer is sent again, after retry_ns, doubling up to
  *	    retry_max_ns.  spx_expiry_ns() says when to call spx_tick().
  * Noticed  A frame that does not go on for stall_ns is an event with a text: a program that does
@@ -68,6 +72,8 @@ enum spx_in_flight {
 	SPX_DROP   /* it is given up */
 };
 
+#define SPX_ASIDE_MAX 100u
+
 struct spx_conf {
 	uint32_t id;	      /* of this process in views */
 	uint32_t procs_max;   /* of a view */
@@ -80,6 +86,7 @@ struct spx_conf {
 	uint64_t poll_ns;  /* asks for rows that often while nobody can take or has data */
 	uint64_t stall_ns; /* 0: nothing is noticed */
 	enum spx_in_flight in_flight; /* computing */
+	uint32_t aside;	   /* 2 ..: so many died in a frame, and it is set aside; 0: never */
 	uint64_t start_ns; /* an event says who is missing after that, and again; 0: never */
 };
 
@@ -97,6 +104,8 @@ enum spx_event_kind {
 	SPX_EVENT_IGNORED, /* a program does not take or finish a frame */
 	SPX_EVENT_HOARDED, /* an I/O process has a frame and gives it to nobody */
 	SPX_EVENT_AWAITED, /* a frame waits for processes that could take it */
+	SPX_EVENT_ASIDE,   /* a frame in which processes died is given up */
+	SPX_EVENT_LAST = SPX_EVENT_ASIDE
 };
 
 struct spx_event {
@@ -149,6 +158,7 @@ struct spx_ops {
 	X(repeated, "messages sent again by a timer")                        \
 	X(duplicate, "frames that came twice, dropped")                      \
 	X(dropped, "frames of the dead, dropped: in_flight is drop")         \
+	X(aside, "frames in which conf.aside processes died, set aside")     \
 	X(no_memory, "frames for which there was no memory")                 \
 	X(made, "frames made here")                                          \
 	X(begun, "frames begun here")                                        \

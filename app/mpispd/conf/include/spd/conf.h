@@ -71,7 +71,8 @@ struct spd_conf {
 	struct sp_severity severity;
 	enum sp_none_left none_left;
 	bool refill;
-	uint32_t frame_max, room, ahead, stall_ms, missing_ms; /* of a pipeline: spx/spx.h */
+	/* Of a pipeline: spx/spx.h. */
+	uint32_t frame_max, room, ahead, stall_ms, missing_ms, set_aside;
 	uint32_t nunits, nclusters, nchains, nsites;
 	struct spd_site site[SPD_SITES_MAX];
 	struct spd_unit unit[SPD_UNITS_MAX];
