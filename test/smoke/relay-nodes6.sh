@@ -27,20 +27,24 @@ testbed_relayd "$B" $ALL || fail "relayd: does not start"
 testbed_server "$B" || fail "no server"
 says() { grep -q -- "$2" "$TB_LOG/$1.log"; }
 gone() { ! testbed_alive "$1"; }
-begin() { testbed_job "$B" job env LIBMPI_STATS=1 LIBMPI_LIVENESS_MS=600 "$@"; } # PROGRAM...
+NJOBS=0
+begin() { # PROGRAM...: a job of its own name, JOB
+	JOB=job$((++NJOBS))
+	testbed_job "$B" $JOB env LIBMPI_STATS=1 LIBMPI_LIVENESS_MS=600 "$@"
+}
 finish() { # sets WHY
 	local c rc
 	WHY=
 	for c in $CLUSTERS; do
-		testbed_wait 60 "the end of job-$c" gone "job-$c" || testbed_stop "job-$c" 3 >/dev/null 2>&1
-		{ wait "$(cat "$TB_DIR/pid-job-$c")"; } 2>/dev/null
+		testbed_wait 60 "the end of $JOB-$c" gone "$JOB-$c" || testbed_stop "$JOB-$c" 3 >/dev/null 2>&1
+		{ wait "$(cat "$TB_DIR/pid-$JOB-$c")"; } 2>/dev/null
 		rc=$?
 		[ $rc = 0 ] || WHY+="cluster $c: status $rc; "
 	done
-	says job-a '^ok' || WHY+="it does not say ok; "
+	says $JOB-a '^ok' || WHY+="it does not say ok; "
 }
 # path CLUSTER PLACE: processes of the cluster had a path there
-path() { says "job-$1" "path \[$2\]:" || WHY+="no path of cluster $1 to $2; "; }
+path() { says "$JOB-$1" "path \[$2\]:" || WHY+="no path of cluster $1 to $2; "; }
 # met RELAY NODE: the relay had a path to a process of the node
 met() {
 	local at
@@ -52,22 +56,22 @@ met() {
 begin "$B/test/mpi/p2p"
 finish
 for fe in afe0 afe1 bfe0 bfe1; do path "${fe:0:1}" "$(testbed_inside $fe)"; done
-for c in a b; do ! says job-$c 'path [0-9]' || WHY+="cluster $c used IPv4; "; done
-says job-c "path $(testbed_inside cfe0):" || WHY+="no path of c by IPv4; "
+for c in a b; do ! says $JOB-$c 'path [0-9]' || WHY+="cluster $c used IPv4; "; done
+says $JOB-c "path $(testbed_inside cfe0):" || WHY+="no path of c by IPv4; "
 for at in afe0:a0 afe0:a1 afe0:a2 afe1:a0 afe1:a1 afe1:a2 bfe0:b0 bfe0:b1 bfe0:b2 bfe1:b0 bfe1:b1 bfe1:b2 cfe0:c0 cfe0:c1; do
 	met "${at%:*}" "${at#*:}"
 done
-verdict "every process reaches every relay of its cluster, by what that has inside" "$WHY" 'job-*' 'relayd-*'
+verdict "every process reaches every relay of its cluster, by what that has inside" "$WHY" 'job*-*' 'relayd-*'
 WHY=
 for at in a:a1 a:a2 b:b1 b:b2; do path "${at%:*}" "$(testbed_inside "${at#*:}")"; done
-verdict "and neighbours by IPv6" "$WHY" job-a job-b
+verdict "and neighbours by IPv6" "$WHY" job1-a job1-b
 
 begin "$B/test/mpi/coll"
 finish
-verdict "collectives of eight nodes" "$WHY" 'job-*' 'relayd-*'
+verdict "collectives of eight nodes" "$WHY" 'job*-*' 'relayd-*'
 
 # ---- a relay that half of the processes do not have as their first
-running() { says job-a '^running'; }
+running() { says $JOB-a '^running'; }
 begin "$B/test/mpi/failover" 3600 100000 "$TB_DIR/enough"
 testbed_wait 40 "the job to run" running || fail "the job does not start"
 { kill -KILL "$(cat "$TB_DIR/pid-relayd-bfe0")" && wait "$(cat "$TB_DIR/pid-relayd-bfe0")"; } 2>/dev/null
@@ -81,13 +85,25 @@ LATE=
 testbed_wait 30 "the processes at bfe0 again" back || LATE="not all nodes came back to bfe0; "
 touch "$TB_DIR/enough"
 finish
-verdict "a relay is killed and comes back: nothing lost, all nodes meet it again" "$LATE$WHY" 'job-*' 'relayd-b*'
+verdict "a relay is killed and comes back: nothing lost, all nodes meet it again" "$LATE$WHY" 'job*-*' 'relayd-b*'
 
-# ---- a job that starts while a relay is away.  Its start-up is served by the first one.
+# ---- a job that starts while a relay is away, and goes on when that comes.  Its start-up is served by
+# the first one.
 testbed_stop relayd-afe1 20 >/dev/null
-begin "$B/test/mpi/p2p"
+mv "$TB_LOG/relayd-afe1.log" "$TB_LOG/relayd-afe1-before.log"
+rm "$TB_DIR/enough"
+begin "$B/test/mpi/failover" 3600 100000 "$TB_DIR/enough"
+testbed_wait 40 "the job to run" running || fail "the job does not start"
+testbed_relayd "$B" afe1 || fail "afe1 does not start again"
+back() {
+	local n
+	for n in a0 a1 a2; do says relayd-afe1 "path to \[$(testbed_inside $n)\]:.* is up: process" || return; done
+}
+LATE=
+testbed_wait 30 "the processes at afe1" back || LATE="not all nodes came to afe1; "
+touch "$TB_DIR/enough"
 finish
-verdict "a job that starts without the second relay" "$WHY" 'job-*' 'relayd-*'
+verdict "a job that starts without the second relay, which comes later" "$LATE$WHY" 'job*-*' 'relayd-*'
 testbed_down
 verdict "no process or namespace is left" "$(testbed_leftovers)"
 exit $rc
