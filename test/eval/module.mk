@@ -13,6 +13,11 @@ eval-relay: $(B)/test/simulator
 	@test/eval/judge-test
 	@test/eval/run $(B) build/eval
 
+## eval-impi-tcp  IMPI packets beside plain TCP, the relay paper's table 4: measured, a bar (root)
+.PHONY: eval-impi-tcp
+eval-impi-tcp: $(B)/test/impipp $(B)/test/netpp
+	@test/eval/impi-tcp $(B)
+
 ## eval-npb      the relay paper's table 3 and figure 7 by a model, over traced patterns of NPB: tables, bars, build/eval/npb-*.svg
 .PHONY: eval-npb
 eval-npb: $(B)/test/simulator
