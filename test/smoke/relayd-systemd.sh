@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The installed systemd units under a systemd: what they forbid, relayd, impi-server and relayd-web
 # do not need.  systemd runs in a container over an overlay of this machine's files, in the
-# network namespace of the relay; its journal is what an administrator reads.
-# ipv6: no, because no relay reaches another one or a server
+# network namespace of the relay; its journal is what an administrator reads.  With IPV6=1 the global leg
+# has such an address, of which the kernel's side needs a setting of the kernel.
+# ipv6: yes
 # timeout: 120
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
@@ -145,6 +146,11 @@ SYSTEMD=$!
 said() { grep -aq "$1" "$TMP/up/opt/said" 2>/dev/null || ! kill -0 "$SYSTEMD" 2>/dev/null; }
 for _ in $(seq 600); do said relayd-systemd-telemetry && break; sleep 0.1; done
 check relayd-systemd-ping "no echo reply" ip netns exec "$NODE" ping -q -c 1 -W 2 10.0.0.1
+if [ -n "${IPV6:-}" ]; then
+	check relayd-systemd-ping6 "no echo reply by IPv6" ip netns exec "$WAN" ping -6 -q -c 1 -W 5 ${SIX}1
+	check relayd-systemd-tap6 "$(ip -n "$RELAY" -br addr)" grep -q "^relay-glob .* ${SIX}1/64" <(ip -n "$RELAY" -br addr)
+	six_seen
+fi
 touch "$ROOT/opt/pinged"
 for _ in $(seq 1000); do said 'no-complaint-impi-server@sealed' && break; sleep 0.1; done
 cat "$TMP/up/opt/said"
