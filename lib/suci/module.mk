@@ -44,6 +44,8 @@ $(call unit,test_suci_lane,test/unit/test_suci_lane.c,suci base)
 CFLAGS_test/unit/test_suci_lane.c := $(SUCI_INTERNAL) -Ilib/suci/lane
 $(call unit,test_suci_lane_lives,test/unit/test_suci_lane_lives.c,suci base)
 CFLAGS_test/unit/test_suci_lane_lives.c := $(SUCI_INTERNAL) -Ilib/suci/lane
+$(call unit,test_suci_lane_move,test/unit/test_suci_lane_move.c,suci base)
+CFLAGS_test/unit/test_suci_lane_move.c := $(SUCI_INTERNAL) -Ilib/suci/lane
 $(call unit,test_suci_lane_room,test/unit/test_suci_lane_room.c,suci base)
 CFLAGS_test/unit/test_suci_lane_room.c := $(SUCI_INTERNAL) -Ilib/suci/lane
 $(call unit,test_suci_group,test/unit/test_suci_group.c,suci base)

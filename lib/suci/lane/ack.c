@@ -29,6 +29,8 @@ suci_lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
 void
 suci_lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
+	if (lane_rests(l))
+		return; /* it tells with its next path */
 	if (!l->ack_pending) {
 		base_ilist_append(&ls->pending, pending_links(ls), lane_index(ls, l));
 		l->ack_pending = true;
@@ -86,6 +88,8 @@ static int
 send_away(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg, uint64_t now_ns)
 {
 	struct lane_group *g = lane_group_of(ls, l);
+	if (lane_rests(l))
+		return SUCI_ERR_DOWN;
 	if (!g)
 		return suci_path_send(ls->ep, l->conf.path, seg, now_ns);
 	int err = SUCI_ERR_DOWN;
@@ -141,7 +145,8 @@ can_wait(struct lane *l, bool long_over)
 		return false;
 	if (long_over)
 		l->ack_waits++;
-	return l->ack_waits < (l->conf.group == NONE ? ACK_WAITS_MAX : ACK_WAITS_GROUP);
+	bool may_move = l->conf.group != NONE || l->conf.moves;
+	return l->ack_waits < (may_move ? ACK_WAITS_GROUP : ACK_WAITS_MAX);
 }
 
 static void

@@ -92,13 +92,13 @@ typedef uint64_t lane_u64 __attribute__((aligned(4)));
 /* As given in struct suci_lane_conf, without holes. */
 struct lane_conf {
 	lane_u64 tx_salt, rx_salt;
-	uint32_t path;	/* NONE: see group */
+	uint32_t path;	/* NONE: see group; moves: it rests */
 	uint32_t group; /* NONE: see path */
 	uint32_t tx_dst_label, tx_src_label, rx_dst_label, rx_src_label;
 	uint32_t window, window_max;
 	uint16_t mss, skip_off, skip_len;
 	uint8_t prio;
-	bool direct : 1, crc : 1;
+	bool direct : 1, crc : 1, moves : 1;
 };
 
 struct lane {
@@ -257,6 +257,9 @@ uint32_t suci_lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t ski
 /* Take the lane down: blocks not done, lane_down if text is given. */
 void suci_lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
 		   uint64_t now_ns);
+/* Into the list of its path or group and the chain of its label; and out of both. */
+void suci_lane_link(struct suci_lanes *ls, struct lane *l);
+void suci_lane_unlink(struct suci_lanes *ls, struct lane *l);
 /* The same while its path lives on: its segments are taken from the path. */
 void suci_lane_abort(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
 		     uint64_t now_ns);
@@ -322,6 +325,15 @@ void suci_lane_live(struct suci_lanes *ls, struct lane *l);
 void suci_lane_unlive(struct suci_lanes *ls, struct lane *l);
 /* Every now and then, at those that are live. */
 void suci_lane_look(struct suci_lanes *ls, uint64_t now_ns);
+
+/* move.c */
+/* It rests from now on. */
+void suci_lane_take_off(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+static inline bool
+lane_rests(const struct lane *l)
+{
+	return l->conf.path == NONE && l->conf.group == NONE;
+}
 
 /* group.c */
 static inline struct lane_group *

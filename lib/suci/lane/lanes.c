@@ -181,6 +181,7 @@ conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 	       c->mss <= UINT16_MAX && c->window >= 64 && c->window <= 1u << 20 &&
 	       c->window_max <= 1u << 20 && c->group <= ls->limits.groups_max &&
 	       c->life <= SUCI_LIFE_MAX && (!c->life || (!c->direct && !c->group)) &&
+	       (!c->moves || (!c->direct && !c->group && !c->life)) &&
 	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
 }
 
@@ -220,6 +221,7 @@ set_up(struct lane *l, const struct suci_lane_conf *c)
 		.prio = c->prio,
 		.direct = c->direct,
 		.crc = c->crc,
+		.moves = c->moves,
 	};
 	l->life = c->life ? c->life | SUCI_LIFE_BEGINS : 0;
 	l->tx_window = l->window = l->edge = c->window;
@@ -229,6 +231,18 @@ set_up(struct lane *l, const struct suci_lane_conf *c)
 	base_ilist_init(&l->rx_blocks);
 	base_ilist_init(&l->early);
 	base_ilist_init(&l->again);
+}
+
+void
+suci_lane_link(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = lane_index(ls, l);
+	uint32_t *chain = lane_chain(ls, l->conf.path, l->conf.rx_src_label);
+	l->label_next = *chain;
+	*chain = i;
+	base_ichain_push(lanes_with(ls, l), path_links(ls), i);
+	if (l->conf.group != NONE)
+		ls->group[l->conf.group].nlanes++;
 }
 
 int
@@ -249,20 +263,17 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 	struct lane *l = &ls->lane[i];
 	ls->lane_free = l->path_link.next;
 	set_up(l, conf);
-	uint32_t *chain = lane_chain(ls, conf->path, conf->rx_src_label);
-	l->label_next = *chain;
-	*chain = i;
-	base_ichain_push(lanes_with(ls, l), path_links(ls), i);
-	if (conf->group)
-		ls->group[conf->group - 1].nlanes++;
+	suci_lane_link(ls, l);
 	*lane = i;
 	return SUCI_ERR_OK;
 }
 
-static void
-unlink_lane(struct suci_lanes *ls, struct lane *l)
+void
+suci_lane_unlink(struct suci_lanes *ls, struct lane *l)
 {
 	uint32_t i = lane_index(ls, l);
+	if (lane_rests(l))
+		return;
 	if (l->conf.group != NONE)
 		ls->group[l->conf.group].nlanes--;
 	base_ichain_unlink(lanes_with(ls, l), path_links(ls), i);
@@ -277,7 +288,7 @@ suci_lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const c
 	      uint64_t now_ns)
 {
 	l->state = LANE_ENDING; /* from here on suci_lane_get() does not find it */
-	unlink_lane(ls, l);
+	suci_lane_unlink(ls, l);
 	suci_lane_unready(ls, l);
 	suci_lane_ack_unpend(ls, l);
 	suci_lane_rx_end(ls, l);
@@ -304,7 +315,7 @@ suci_lane_abort(struct suci_lanes *ls, struct lane *l, enum suci_down why, const
 {
 	void *arg[2] = {l, ls};
 	struct lane_group *g = lane_group_of(ls, l);
-	if (!g)
+	if (!g && !lane_rests(l))
 		suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
 	for (uint32_t k = 0; g && k < g->n; k++)
 		suci_path_purge(ls->ep, g->m[k].path, of_lane, arg, now_ns);
@@ -428,8 +439,13 @@ on_lanes_path_down(void *user, uint32_t path, enum suci_down why, const char *te
 	struct suci_lanes *ls = user;
 	struct lane_hop *h = lane_hop(ls, path);
 	uint64_t now_ns = suci_upper_now(ls->ep);
-	while (h->lanes.head != NONE)
-		suci_lane_end(ls, &ls->lane[h->lanes.head], why, text, now_ns);
+	while (h->lanes.head != NONE) {
+		struct lane *l = &ls->lane[h->lanes.head];
+		if (l->conf.moves)
+			suci_lane_take_off(ls, l, now_ns);
+		else
+			suci_lane_end(ls, l, why, text, now_ns);
+	}
 	suci_lane_group_path_down(ls, path, why, text, now_ns);
 	h->group_turn = false;
 	ls->ops->path_down(ls->user, path, why, text);

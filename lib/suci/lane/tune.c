@@ -235,13 +235,13 @@ is_stalled(struct lane *l, uint32_t most)
 	return true;
 }
 
-/* In a group, or in lives: no ack came, and no path here is at it any more.  Something was lost
- * with a relay.  True: there is something to wait for. */
+/* In a group, in lives, or one that moves: no ack came, and no path here is at it any more.
+ * Something was lost with a relay.  True: there is something to wait for. */
 static bool
 look_at_sent(struct suci_lanes *ls, struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
-	if (!g && !l->life)
+	if (!g && !l->life && !l->conf.moves)
 		return false;
 	if (l->next_seq == l->acked_seq) {
 		if (g && times(ls, &g->pace, l))

@@ -43,7 +43,7 @@ tx_ring_of(struct suci_lanes *ls, const struct lane *l)
 void
 suci_lane_ready(struct suci_lanes *ls, struct lane *l)
 {
-	if (l->ready || l->state != LANE_OPEN || !sendable(ls, l))
+	if (l->ready || l->state != LANE_OPEN || lane_rests(l) || !sendable(ls, l))
 		return;
 	uint32_t i = lane_index(ls, l);
 	uint32_t *last = tx_ring_of(ls, l);
@@ -102,7 +102,9 @@ static uint32_t
 mss_of(const struct suci_lanes *ls, const struct lane *l)
 {
 	const struct lane_group *g = lane_group_of(ls, l);
-	uint32_t mss = g ? suci_lane_group_mss(ls, g) : suci_path_mss(ls->ep, l->conf.path);
+	uint32_t mss = g	       ? suci_lane_group_mss(ls, g)
+		       : lane_rests(l) ? 0
+				       : suci_path_mss(ls->ep, l->conf.path);
 	return l->conf.mss && l->conf.mss < mss ? l->conf.mss : mss;
 }
 
@@ -308,7 +310,7 @@ suci_lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suc
 			cut_tx(ls, l, seg);
 		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
 		l->sent_ms = (uint32_t)(now_ns >> 20);
-		if (l->conf.group != NONE || l->life)
+		if (l->conf.group != NONE || l->life || l->conf.moves)
 			suci_lane_live(ls, l);
 		if (!sendable(ls, l))
 			suci_lane_unready(ls, l);

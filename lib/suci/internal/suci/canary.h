@@ -43,6 +43,7 @@
 	X(UNREACHABLE, "an ICMP error is believed at once")                     \
 	X(LIFE, "a segment of another life of its lane is taken")               \
 	X(RESET, "a RESET is believed whoever made it, and at once")            \
+	X(MOVED_MUTE, "a lane that moves does not send again what may be lost") \
 	X(MOVE, "the old address is not asked before a path moves")
 
 enum suci_bug {

@@ -67,6 +67,13 @@
  * then there is no check.
  * What got lost on the way is sent again after 1 s without an ack, as in groups.
  *
+ * Moving: a relayed lane that is in no group may still outlive its path, with conf.moves.  When the
+ * path goes, or with suci_lane_rest(), the lane rests: what is sent waits, and nothing comes.
+ * suci_lane_move() takes it to a path, perhaps by other labels of the remote process.  What is not
+ * acknowledged end to end goes again there, as in groups, so every block comes once and in order.
+ * Both ends have to know that they mean the same lane: its salts name the processes, its labels do
+ * not matter.  Who never moves a lane that rests has to close it.
+ *
  * Room: a receiver should be able to keep what it lets others send.  held_max
  * and ranges_max should be no less than the sum of the windows of the lanes that
  * may be busy at once, and segments_max (endpoint.h) of a relay no less than what
@@ -148,9 +155,10 @@ struct suci_lane_ops {
 	/* A receive buffer for a segment that comes in parts, held once: see suci_ops.  NULL
 	 * without suci_limits.wholes_max. */
 	uint8_t *(*buffer)(void *user, uint32_t len, uint64_t *rx_cookie);
-	/* The path of the lane, or the last one of its group, is gone (or, LOCAL, the lane is
-	 * unusable: see text; or, RESTARTED, the other end has begun anew: see Lives); blocks of
-	 * it were reported not done.  Last call for the lane; suci_lane_info() still knows it. */
+	/* The path of the lane, unless it moves, or the last one of its group, is gone (or, LOCAL,
+	 * the lane is unusable: see text; or, RESTARTED, the other end has begun anew: see Lives);
+	 * blocks of it were reported not done.  Last call for the lane; suci_lane_info() still
+	 * knows it. */
 	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);
 	/* A segment for a (dst, src) label pair that no lane has.  TAKEN: the caller has
 	 * opened one here, and it is looked up again.  REFUSED: there will be one, but
@@ -191,6 +199,7 @@ struct suci_lanes_config {
 	X(tx_refusals, "of them, those that name segments thrown away")        \
 	X(tx_again, "segments sent again because the receiver had no room")    \
 	X(tx_resent, "times what was not acknowledged end to end went again")  \
+	X(moved, "lanes that went on by another path")                         \
 	X(window_grown, "times the window of a lane was made larger")          \
 	X(window_idle, "lanes that gave back credit because nothing came")     \
 	X(held, "segments that had to wait for their block's first")           \
@@ -221,6 +230,7 @@ struct suci_lane_conf {
 	uint32_t rx_src_label; /* remote process, in our space: < labels_max, but see buckets */
 	bool direct;
 	bool crc;
+	bool moves;   /* see Moving; not direct, no group, no life */
 	uint8_t prio; /* 0 .. 3 */
 	uint64_t tx_salt, rx_salt;
 	uint16_t skip_off, skip_len;
@@ -256,6 +266,15 @@ int suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uin
 		   uint64_t now_ns);
 /* Forget the lane: unsent blocks are reported done with ok = false. */
 void suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
+
+/* Moving.  Its path, if it has one, is as if it were gone. */
+void suci_lane_rest(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
+/* It goes on by that path, which is up; from the one it had it is taken.  tx_dst_label and
+ * rx_src_label as in suci_lane_conf.  INVAL: there is no such lane, or it does not move; DOWN;
+ * EXISTS: another lane has these labels there, and this one rests; TOOBIG: the path's segments are
+ * smaller than those it has begun to send (give such lanes an mss). */
+int suci_lane_move(struct suci_lanes *ls, uint32_t lane, uint32_t path, uint32_t tx_dst_label,
+		   uint32_t rx_src_label, uint64_t now_ns);
 
 /* Send one block: head (<= SUCI_BLOCK_HEAD_MAX bytes, copied), then data, which
  * must stay valid until ops->block_done(cookie).  wait: the sender will wait for
@@ -300,7 +319,7 @@ struct suci_group_info {
 bool suci_group_info(const struct suci_lanes *ls, uint32_t group, struct suci_group_info *out);
 
 struct suci_lane_info {
-	uint32_t path; /* of a group: one of its paths; UINT32_MAX: none is up */
+	uint32_t path; /* of a group: one of its paths; UINT32_MAX: none is up, or it rests */
 	uint32_t tx_next_seq, tx_acked_seq, tx_window;
 	uint32_t tx_mss; /* as in its suci_lane_conf */
 	uint32_t rx_next_seq, rx_window;
