@@ -16,7 +16,10 @@
 	X(HOGGED, "who comes to a door and is silent keeps its place")                         \
 	X(SLAMMED, "a port that is closed ends the conversations that began there")            \
 	X(LINGERS, "who has hung up waits for ever for what is lost")                          \
-	X(KEPT_LINE, "who hangs up keeps the door that it called by")
+	X(KEPT_LINE, "who hangs up keeps the door that it called by")                          \
+	X(WAY_STAYS, "a lane stays where it was when its way leads by another relay")          \
+	X(WAY_ANEW, "a way that breaks gets another lane")                                     \
+	X(WAY_ENDLESS, "a way that rests is waited for for ever")
 
 enum meet_bug {
 	MEET_BUG_NONE,

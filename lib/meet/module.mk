@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How the roots of two jobs begin to talk.  Sans-I/O.
+# How processes of two jobs meet, and talk.  Sans-I/O.
 $(call lib,meet,lib/meet,doorclient suci base)
 
 $(call unit,test_meet_talk,test/unit/test_meet_talk.c,meet)

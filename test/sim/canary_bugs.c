@@ -96,6 +96,7 @@ static const struct plan {
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 	P(LIFE, lives, B(COMPLETE) | B(ORDER) | B(BYTES) | B(ONCE) | B(PLACED)),
+	P(MOVED_MUTE, ways_kills, B(PROMPT)),
 #undef P
 #define P(id, breaks_)                                                               \
 	{                                                                            \
@@ -394,6 +395,15 @@ static const struct plan {
 	P(SLAMMED, B(TOGETHER)),
 	P(LINGERS, B(EMPTY)),
 	P(KEPT_LINE, B(EMPTY)),
+#undef P
+#define P(id, breaks_)                                                                   \
+	{                                                                                \
+		.meet = MEET_BUG_##id, .name = #id, .run = ways_run, .scenario = "ways", \
+		.breaks = breaks_                                                        \
+	}
+	P(WAY_STAYS, B(COMPLETE) | B(TABLES)),
+	P(WAY_ANEW, B(ONCE) | B(ORDER) | B(BYTES) | B(COMPLETE)),
+	P(WAY_ENDLESS, B(TOLD)),
 #undef P
 #define P(id, breaks_)                                                                         \
 	{                                                                                      \

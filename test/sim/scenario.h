@@ -141,6 +141,10 @@ void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 void meet_run(uint64_t seed, bool verbose, struct outcome *o);
 #define MEET_KILLS_SLICES 16u
 void meet_kills_run(uint64_t seed, bool verbose, struct outcome *o);
+/* ways.c */
+#define WAYS_SLICES 63u
+void ways_run(uint64_t seed, bool verbose, struct outcome *o);
+void ways_kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spawn.c */
 #define SPAWN_SLICES 64u
 void spawn_run(uint64_t seed, bool verbose, struct outcome *o);
