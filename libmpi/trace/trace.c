@@ -243,7 +243,6 @@ trace_open(void)
 		put_bytes(trace_names[i], strlen(trace_names[i]));
 	}
 	(void)trace_number_of(MPI_COMM_WORLD);
-	waited_ns = trace_waited_ns();
 	g.last_ns = trace_now_ns(CLOCK_MONOTONIC);
 	g.on = true;
 }
@@ -672,7 +671,7 @@ trace_begin(struct trace_call *c, int name)
 				 .began = MPI_REQUEST_NULL,
 				 .persistent = MPI_REQUEST_NULL};
 	c->begin_ns = c->inside_from_ns = trace_now_ns(CLOCK_MONOTONIC);
-	if (++depth > 1 || !g.on)
+	if (++depth > 1)
 		return;
 	uint64_t waited = trace_waited_ns();
 
