@@ -99,3 +99,9 @@ datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
 	int err = door_address_print(&mine, out);
 	return err ? datagram_fail(s, EINVAL, "%s", door_strerror(err)) : 0;
 }
+
+uint32_t
+datagram_address_changes(const struct datagram_sock *s)
+{
+	return s->door.changes;
+}

@@ -352,7 +352,8 @@ own_opened(void *user, uint32_t own)
 	const struct door_client_own *d = &s->door.own[own];
 	s->door.have = d->state == DOOR_CLIENT_HAVE;
 	if (s->door.have) {
-		s->door.at = d->at;
+		s->door.changes += s->door.was.n && !door_address_same(&d->at, &s->door.was);
+		s->door.at = s->door.was = d->at;
 		return;
 	}
 	if (s->door.claims) {
@@ -526,6 +527,10 @@ datagram_door_up(struct datagram_sock *s, uint32_t site, const void *hello, size
 	}
 	s->door.mss[site] = door_client_mss(info.mss, mtu);
 	s->door.hurry_ns = s->now_ns + HURRY_NS;
+	if (s->conf.relay_ms)
+		(void)suci_path_set_liveness(s->ep, s->door.path[site],
+					     s->conf.relay_ms * (uint64_t)BASE_MS_NS,
+					     s->conf.relay_ms * (uint64_t)BASE_MS_NS / 4);
 	door_client_up(&s->door.client, site);
 }
 

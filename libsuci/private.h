@@ -181,6 +181,8 @@ struct datagram_sock {
 		struct door_client_import *import;
 		uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES];
 		uint64_t due_ns, look_ns;
+		struct door_address was; /* ours, that it was last; n 0: none yet */
+		uint32_t changes;
 		uint8_t life; /* newer than those of lanes to whom nothing is known of any more */
 		uint64_t hurry_ns; /* then it does not wait for a second relay any more */
 		bool claims;	   /* conf.address: claim, asked for again at claim_ns */

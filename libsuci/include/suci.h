@@ -176,6 +176,9 @@ struct datagram_conf {
 	 * themselves. */
 	const char *relay;
 	uint64_t realm; /* only doors of one realm find each other */
+	/* How long a relay of ours may leave packets unanswered before it counts as dead; it is
+	 * asked four times in that time.  0: liveness_ms, and once a second. */
+	uint32_t relay_ms;
 	/* The address that we are to have, of datagram_address_for(); NULL: the relay makes one up.
 	 * It is asked for as soon as the socket is open, and again whenever it is lost. */
 	const char *address;
@@ -270,8 +273,8 @@ int datagram_rekey(struct datagram_sock *s);
  * one that opens had its own address before.
  *
  * An address holds a secret: who has it may write to us, nobody else.  It is for sockets of our
- * conf.realm only.  A socket that is opened again has another address, and one whose only relay
- * died has another as soon as datagram_address() is called again; nobody is reached by the old
+ * conf.realm only.  A socket that is opened again has another address, and so has one whose only
+ * relay died, once that is there again (datagram_address_changes()); nobody is reached by the old
  * one.  With two relays that know each other the address is good while one of them is there.  What
  * was under way over the other one is lost with ECONNRESET, on both sides; what is written then
  * goes by the one that is left.  When one side gives the other one up (liveness_ms) and begins
@@ -289,6 +292,11 @@ int datagram_rekey(struct datagram_sock *s);
  * answer; ECONNREFUSED, it takes no more doors, or none at all; EINTR; with conf.address what
  * datagram_claimed() says. */
 int datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX]);
+
+/* [+] How often our address has become another one since it was there first.  A socket whose relays
+ * have all died asks for another address by itself, as long as its calls are made, and has it when
+ * a relay is there again.  Who was given the old one has to hear the new one. */
+uint32_t datagram_address_changes(const struct datagram_sock *s);
 
 /* [+] Processes that know nothing but a file all of them have may know each other's addresses
  * before the first one is there: each is made of what says who it is, and conf.address claims it.

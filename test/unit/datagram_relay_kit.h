@@ -233,6 +233,7 @@ struct relays {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool over, impatient; /* impatient: socket 0 */
+	uint32_t relay_ms;    /* of all sockets */
 	char at[2][64];	      /* of each cluster */
 	struct kit k;
 };
@@ -297,7 +298,8 @@ open_behind(struct relays *w, uint32_t i, uint32_t relay, uint32_t doors, uint64
 	c.relay = w->at[relay];
 	c.realm = realm;
 	c.close_ms = 2000;
-	if (w->n > 2 || (w->impatient && !i))
+	c.relay_ms = w->relay_ms;
+	if ((w->n > 2 && !w->relay_ms) || (w->impatient && !i))
 		c.liveness_ms = 500;
 	c.sockbuf_bytes = 1u << 20;
 	w->k.s[i] = datagram_open_with(&c);

@@ -153,6 +153,33 @@ near_ones_go_directly(void **state)
 	free_relays(w);
 }
 
+/* Socket 1 asks the other one, who answers; what was lost is asked again.  How often it was. */
+static uint32_t
+ask_until_answered(struct relays *w, int64_t id)
+{
+	char got[64];
+	for (uint32_t asked = 1;; asked++) {
+		double end = kit_now() + 0.5;
+		assert_true(asked < 2 * LIMIT_S);
+		assert_int_equal(datagram_destination(w->k.s[1], (uint32_t)id), 0);
+		(void)datagram_write0(w->k.s[1], "question", 9);
+		while (kit_now() < end) {
+			kit_progress(&w->k);
+			if (datagram_peek(w->k.s[0], NULL, NULL) == 1) {
+				assert_int_equal(datagram_read0(w->k.s[0], got, sizeof got), 9);
+				datagram_destination(w->k.s[0],
+						     (uint32_t)datagram_source(w->k.s[0]));
+				(void)datagram_write0(w->k.s[0], "answer", 7);
+			}
+			if (datagram_peek(w->k.s[1], NULL, NULL) != 1)
+				continue;
+			assert_int_equal(datagram_read0(w->k.s[1], got, sizeof got), 7);
+			assert_int_equal(datagram_source(w->k.s[1]), id);
+			return asked;
+		}
+	}
+}
+
 /* The relay starts anew: another address, and what was opened works again. */
 static void
 relay_is_replaced(void **state)
@@ -181,6 +208,20 @@ relay_is_replaced(void **state)
 	expect_relayed(w, 0, "again");
 	address_of(w, 0, again);
 	assert_string_equal(address, again); /* its own relay was there all the time */
+	/* And then its own: it asks again by itself, and what it gets is good. */
+	assert_int_equal(datagram_address_changes(w->k.s[0]), 0);
+	pthread_mutex_lock(&w->lock);
+	stop_relay(&w->relay[0]);
+	start_relay(&w->relay[0], 3);
+	pthread_mutex_unlock(&w->lock);
+	KIT_UNTIL(&w->k, datagram_address_changes(w->k.s[0]) == 1);
+	address_of(w, 0, again);
+	assert_string_not_equal(address, again);
+	assert_int_equal(datagram_address_changes(w->k.s[0]), 1);
+	there = datagram_open_at(w->k.s[1], again);
+	uint32_t asked = ask_until_answered(w, there);
+	print_message("  by the new address: asked %u times, %s\n", asked,
+		      datagram_error(w->k.s[1]));
 	free_relays(w);
 }
 
@@ -214,39 +255,31 @@ doors_are_bounded(void **state)
 	free_relays(w);
 }
 
-/* Socket 1 asks the other one, who answers; what was lost is asked again.  How often it was. */
-static uint32_t
-ask_until_answered(struct relays *w, int64_t id)
-{
-	char got[64];
-	for (uint32_t asked = 1;; asked++) {
-		double end = kit_now() + 0.5;
-		assert_true(asked < 2 * LIMIT_S);
-		assert_int_equal(datagram_destination(w->k.s[1], (uint32_t)id), 0);
-		(void)datagram_write0(w->k.s[1], "question", 9);
-		while (kit_now() < end) {
-			kit_progress(&w->k);
-			if (datagram_peek(w->k.s[0], NULL, NULL) == 1) {
-				assert_int_equal(datagram_read0(w->k.s[0], got, sizeof got), 9);
-				datagram_destination(w->k.s[0],
-						     (uint32_t)datagram_source(w->k.s[0]));
-				(void)datagram_write0(w->k.s[0], "answer", 7);
-			}
-			if (datagram_peek(w->k.s[1], NULL, NULL) != 1)
-				continue;
-			assert_int_equal(datagram_read0(w->k.s[1], got, sizeof got), 7);
-			assert_int_equal(datagram_source(w->k.s[1]), id);
-			return asked;
-		}
-	}
-}
-
 static void
 kill_relay(struct relays *w, uint32_t i)
 {
 	pthread_mutex_lock(&w->lock);
 	stop_relay(&w->relay[i]);
 	pthread_mutex_unlock(&w->lock);
+}
+
+/* Long before peers count as gone. */
+static void
+silent_relay_is_dead(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays_of(2);
+	char address[DATAGRAM_ADDRESS_MAX];
+	w->relay_ms = 200;
+	open_both(w, 4, address);
+	int64_t there = datagram_open_at(w->k.s[1], address);
+	assert_int_equal(ask_until_answered(w, there), 1);
+	kill_relay(w, 1);
+	double began = kit_now();
+	(void)ask_until_answered(w, there);
+	print_message("  answered after %.1f s\n", kit_now() - began);
+	assert_true(kit_now() - began < 20); /* liveness_ms is a minute */
+	free_relays(w);
 }
 
 /* Two relays in each cluster: that of the one who is asked dies, then that of the one who asks, and
@@ -406,6 +439,7 @@ main(void)
 		cmocka_unit_test(relay_is_replaced),
 		cmocka_unit_test(doors_are_bounded),
 		cmocka_unit_test(doors_outlive_relays),
+		cmocka_unit_test(silent_relay_is_dead),
 		cmocka_unit_test(addresses_are_known_before),
 		cmocka_unit_test(one_has_an_address),
 		cmocka_unit_test(relays_are_read),
