@@ -14,8 +14,9 @@ enum {
 	FROM = 4,
 	DOORS_MAX = 1024,
 	CONNECT_MS = 5000,
-	LIVENESS_MS = 10000,	  /* the thread answers, whatever the program does */
-	RELAY_LIVENESS_MS = 3000, /* ours among them: so long no frame goes when it dies */
+	LIVENESS_MS = 10000,	/* the thread answers, whatever the program does */
+	FAR_LIVENESS_MS = 3000, /* over relays, with what waits there */
+	RELAY_MS = 500,		/* so long no frame goes when our relay dies */
 	CLOSE_MS = 200,
 	SOCKBUF = 4 << 20,
 };
@@ -26,10 +27,25 @@ at_least(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* The manager tells it to the others. */
+static bool
+tell_own_address(struct spxrun *r, char *why)
+{
+	char address[SPX_ADDRESS_MAX];
+
+	_Static_assert(DATAGRAM_ADDRESS_MAX <= SPX_ADDRESS_MAX, "an address fits");
+	r->changes = datagram_address_changes(r->sock);
+	if (datagram_address(r->sock, address) != 0)
+		return spx_say(why, "no address: %s", datagram_error(r->sock));
+	struct spx_feed hello = {.type = SPX_FEED_HELLO,
+				 .text = {address, (uint32_t)strlen(address)}};
+	return spxrun_tell(r, &hello) || spx_say(why, "the manager is gone");
+}
+
 bool
 spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 {
-	char ip[SPX_ADDRESS_MAX] = "", relay[SPX_ADDRESS_MAX] = "", address[SPX_ADDRESS_MAX];
+	char ip[SPX_ADDRESS_MAX] = "", relay[SPX_ADDRESS_MAX] = "";
 	struct datagram_conf c;
 
 	memcpy(ip, setup->ip.at, setup->ip.len);
@@ -49,7 +65,8 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	c.realm = setup->realm;
 	c.doors = DOORS_MAX;
 	c.connect_ms = CONNECT_MS;
-	c.liveness_ms = c.relay ? RELAY_LIVENESS_MS : LIVENESS_MS;
+	c.liveness_ms = c.relay ? FAR_LIVENESS_MS : LIVENESS_MS;
+	c.relay_ms = c.relay ? RELAY_MS : 0;
 	c.close_ms = CLOSE_MS;
 	c.sockbuf_bytes = SOCKBUF;
 	c.spin_us = 0;
@@ -61,12 +78,7 @@ spxrun_net_open(struct spxrun *r, const struct spx_feed *setup, char *why)
 	if (!r->sock)
 		return spx_say(why, "no socket for messages at %s: %s", c.ip ? c.ip : "any address",
 			       datagram_error(NULL));
-	_Static_assert(DATAGRAM_ADDRESS_MAX <= SPX_ADDRESS_MAX, "an address fits");
-	if (datagram_address(r->sock, address) != 0)
-		return spx_say(why, "no address: %s", datagram_error(r->sock));
-	struct spx_feed hello = {.type = SPX_FEED_HELLO,
-				 .text = {address, (uint32_t)strlen(address)}};
-	return spxrun_tell(r, &hello) || spx_say(why, "the manager is gone");
+	return tell_own_address(r, why);
 }
 
 void
@@ -174,8 +186,12 @@ spxrun_net_turn(struct spxrun *r)
 	uint32_t door;
 	uint64_t size;
 	bool any = false;
+	char why[SPX_TEXT_MAX];
 
 	(void)datagram_progress(r->sock);
+	/* The only relay of our site has died and is there again. */
+	if (datagram_address_changes(r->sock) != r->changes)
+		(void)tell_own_address(r, why);
 	while (datagram_peek(r->sock, &door, &size) == 1) {
 		any = true;
 		if (size > r->block_room) {

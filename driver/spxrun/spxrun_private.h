@@ -54,6 +54,7 @@ struct spxrun {
 
 	/* net.c */
 	struct datagram_sock *sock;
+	uint32_t changes;		     /* of its address, as the manager knows */
 	struct spxrun_peer *peer, *peer_old; /* [procs_max], by rising id */
 	uint32_t npeer;
 	uint8_t *out, *block; /* one message; one block */

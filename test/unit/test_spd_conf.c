@@ -113,7 +113,7 @@ what_is_a_clusters_own(void **state)
 		{"{" UNIVERSE ",\"units\":{\"n1\":\"10.0.0.9\"}," FIRST LATER "2," PROGRAM "}}}",
 		 true, false},
 		{"{" UNIVERSE "," FIRST LATER "2,\"wdir\":\"/\",\"io\":[\"q\"],"
-		 "\"relay\":\"10.0.0.9:7811\"}}}",
+		 "\"relay\":\"10.0.0.9:7811,10.0.0.8:7811\"}}}",
 		 true, false},
 		{"{" UNIVERSE "," FIRST LATER "3}}}", false, true},
 		{"{" UNIVERSE ",\"units\":{\"n0\":\"10.0.0.9\"}," FIRST LATER "2}}}", false, true},
@@ -161,6 +161,16 @@ relays_and_programs_of_pmix(void **state)
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
 		 ",\"compute\":1,\"relay\":\"10.0.0.1:0\"}}}",
 		 "clusters.a.relay: \"10.0.0.1:0\" is no"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"relay\":\"10.0.0.1:1,10.0.0.1:1\"}}}",
+		 "clusters.a.relay: \"10.0.0.1:1,10.0.0.1:1\" is no IPv4:PORT of a relay, or of "
+		 "two"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"relay\":\"10.0.0.1:1,10.0.0.2:1,10.0.0.3:1\"}}}",
+		 "clusters.a.relay: \"10.0.0.1:1,10.0.0.2:1,10.0.0.3:1\" is no"},
+		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
+		 ",\"compute\":1,\"relay\":\"10.0.0.1:1,\"}}}",
+		 "clusters.a.relay: \"10.0.0.1:1,\" is no"},
 		{"{" UNIVERSE ",\"clusters\":{\"a\":{\"units\":[\"n0\"]," PROGRAM
 		 ",\"compute\":1,\"in\":1,\"pmix\":true}}}",
 		 "clusters.a.pmix: a is a stage"},

@@ -171,8 +171,11 @@ read_relay(struct reading *r, struct spd_cluster *k, const json_t *o, const char
 	if (!text)
 		return;
 	snprintf(where, sizeof where, "%s.relay", path);
-	if (!spd_is_relay(text))
-		spd_reading_failed(r, where, "\"%.80s\" is no IPv4:PORT of a relay", text);
+	if (!spd_are_relays(text))
+		spd_reading_failed(r, where,
+				   "\"%.80s\" is no IPv4:PORT of a relay, or of two with a comma "
+				   "between",
+				   text);
 	else
 		snprintf(k->relay, sizeof k->relay, "%s", text);
 	free(text);

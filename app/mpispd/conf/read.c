@@ -142,3 +142,17 @@ spd_is_relay(const char *text)
 	return inet_pton(AF_INET, ip, &a) == 1 && port > 0 && port <= 65535 && !*end &&
 	       strlen(text) < SP_NAME_MAX;
 }
+
+bool
+spd_are_relays(const char *text)
+{
+	const char *comma = strchr(text, ',');
+	char first[SP_NAME_MAX];
+
+	if (!comma)
+		return spd_is_relay(text);
+	snprintf(first, sizeof first, "%.*s", (int)(comma - text < SP_NAME_MAX ? comma - text : 0),
+		 text);
+	return spd_is_relay(first) && spd_is_relay(comma + 1) && strcmp(first, comma + 1) != 0 &&
+	       strlen(text) < SP_NAME_MAX;
+}

@@ -32,5 +32,7 @@ bool spd_truth_of(struct reading *r, const json_t *object, const char *path, con
 bool spd_name_is_good(struct reading *r, const char *name, const char *path, size_t room);
 /* IPv4:PORT, shorter than SP_NAME_MAX. */
 bool spd_is_relay(const char *text);
+/* One, or two that differ with a comma between. */
+bool spd_are_relays(const char *text);
 
 #endif

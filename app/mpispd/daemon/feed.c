@@ -219,18 +219,24 @@ spd_doors_wanted(uint32_t unit)
 static void
 hear_feed_hello(struct spd_proc *p, const struct spx_feed *f, uint64_t now_ns)
 {
-	if (p->hello || p->slot == SP_NONE || f->text.len >= SPX_ADDRESS_MAX)
+	bool first = !p->hello;
+
+	if (p->slot == SP_NONE || f->text.len >= SPX_ADDRESS_MAX)
 		return;
 	p->hello = true;
-	spd.early = 0;
-	if (!spd_program_fits(p, now_ns))
+	if (first)
+		spd.early = 0;
+	if (first && !spd_program_fits(p, now_ns))
 		return;
+	if (!first && !spd.door[p->slot][0])
+		return; /* it was refused */
 	memcpy(spd.door[p->slot], f->text.at, f->text.len);
 	spd.door[p->slot][f->text.len] = '\0';
 	struct spd_note n = note_of_door(p->slot);
 	spd_net_cluster(&n);
 	spd.view_is_new = true;
-	sp_node_reached(spd.node, p->slot, now_ns);
+	if (first)
+		sp_node_reached(spd.node, p->slot, now_ns);
 }
 
 static void

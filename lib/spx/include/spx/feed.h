@@ -5,7 +5,8 @@
  *
  *	manager                                    process
  *	  SETUP    who it is, its bounds    --->
- *	           <---  HELLO              it can be reached at that address, and is ready
+ *	           <---  HELLO              it can be reached at that address, and is ready;
+ *	                                    again when the address is another one
  *	  VIEW     who is there, and where  --->   again and again, numbers rise
  *	           <---  CHAIN              change chains, as its program says
  *	  ANSWER   done, or why not         --->

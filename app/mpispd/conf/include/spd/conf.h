@@ -58,7 +58,7 @@ struct spd_cluster {
 	bool pmix;	   /* its program is a client of PMIx: spd/pmix.h */
 	uint16_t *unit_of; /* [spd_slots()]: index of the unit of each: roles, spares, io_spares */
 	enum sp_in_flight in_flight;
-	char relay[SP_NAME_MAX]; /* "" or IPv4:port */
+	char relay[SP_NAME_MAX]; /* "" or IPv4:port, or two with a comma between */
 	uint64_t own;		 /* later: hash of what its own units have to agree on */
 };
 
