@@ -644,11 +644,12 @@ open_place(struct datagram_sock *s, const struct door_address *a, const struct s
 	return p->id;
 }
 
-/* Behind a relay of ours: it carries nothing within its cluster. */
+/* Behind a relay of ours: it carries nothing within its cluster.  That it died, and our door with
+ * it, changes nothing. */
 static bool
 is_near(const struct datagram_sock *s, const struct door_address *a)
 {
-	return a->near.port && s->door.have && door_client_near(&s->door.client, OWN, a);
+	return a->near.port && door_address_near(&s->door.was, a);
 }
 
 static int64_t

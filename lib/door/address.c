@@ -245,3 +245,14 @@ door_proof(const struct door_address *a)
 	be32_store(said + 8, a->label);
 	return base_siphash(key, said, sizeof said);
 }
+
+bool
+door_address_near(const struct door_address *a, const struct door_address *b)
+{
+	for (uint32_t i = 0; i < a->nrelays; i++)
+		for (uint32_t k = 0; k < b->nrelays; k++)
+			if (a->relay[i].ipv4 == b->relay[k].ipv4 &&
+			    a->relay[i].port == b->relay[k].port)
+				return true;
+	return false;
+}

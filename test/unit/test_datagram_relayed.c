@@ -282,6 +282,42 @@ silent_relay_is_dead(void **state)
 	free_relays(w);
 }
 
+/* While our relay is dead we know who is behind it: it is not asked for them when it is back. */
+static void
+near_ones_stay_near(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char far[DATAGRAM_ADDRESS_MAX], a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX];
+	struct datagram_info info;
+	w->relay_ms = 200;
+	open_both(w, 4, far);
+	open_behind(w, 2, 1, 4, REALM);
+	address_of(w, 1, a);
+	address_of(w, 2, b);
+	int64_t away = datagram_open_at(w->k.s[1], far);
+	send_relayed(w, 1, away, "far");
+	expect_relayed(w, 0, "far");
+	kill_relay(w, 1);
+	KIT_UNTIL(&w->k, datagram_info(w->k.s[1], (uint32_t)away, &info) == 0 &&
+				 info.state != DATAGRAM_UP);
+	int64_t there = datagram_open_at(w->k.s[1], b);
+	pthread_mutex_lock(&w->lock);
+	start_relay(&w->relay[1], 2);
+	pthread_mutex_unlock(&w->lock);
+	KIT_UNTIL(&w->k, datagram_address_changes(w->k.s[1]) == 1 &&
+				 datagram_address_changes(w->k.s[2]) == 1);
+	assert_int_equal(relayed_error(w, 1, there), ECONNREFUSED); /* it has another one now */
+	assert_int_equal(counters_of(w, 1).door_here, 0);
+	address_of(w, 2, b);
+	assert_int_equal(datagram_close_at(w->k.s[1], (uint32_t)there), 0);
+	there = datagram_open_at(w->k.s[1], b);
+	send_relayed(w, 1, there, "near");
+	expect_relayed(w, 2, "near");
+	assert_int_equal(counters_of(w, 1).door_here, 0);
+	free_relays(w);
+}
+
 /* Two relays in each cluster: that of the one who is asked dies, then that of the one who asks, and
  * both go on under the address that was given away. */
 static void
@@ -438,6 +474,7 @@ main(void)
 		cmocka_unit_test(near_ones_go_directly),
 		cmocka_unit_test(relay_is_replaced),
 		cmocka_unit_test(doors_are_bounded),
+		cmocka_unit_test(near_ones_stay_near),
 		cmocka_unit_test(doors_outlive_relays),
 		cmocka_unit_test(silent_relay_is_dead),
 		cmocka_unit_test(addresses_are_known_before),

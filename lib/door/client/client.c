@@ -314,14 +314,7 @@ door_client_called(const struct door_client *c, uint32_t site, uint32_t own, uin
 bool
 door_client_near(const struct door_client *c, uint32_t own, const struct door_address *at)
 {
-	const struct door_address *me = &c->own[own].at;
-
-	for (uint32_t i = 0; i < at->nrelays; i++)
-		for (uint32_t k = 0; k < me->nrelays; k++)
-			if (at->relay[i].ipv4 == me->relay[k].ipv4 &&
-			    at->relay[i].port == me->relay[k].port)
-				return true;
-	return false;
+	return door_address_near(&c->own[own].at, at);
 }
 
 bool

@@ -88,6 +88,8 @@ bool door_address_put_near(struct door_address *a, uint32_t ipv4, uint16_t port)
 /* The same door, field by field: between fields is what the compiler likes.  near does not count:
  * relays do not know it. */
 bool door_address_same(const struct door_address *a, const struct door_address *b);
+/* A relay carries both: they are of one cluster. */
+bool door_address_near(const struct door_address *a, const struct door_address *b);
 
 /* Bytes written; 0 if a field is out of range. */
 size_t door_address_encode(const struct door_address *a, uint8_t out[DOOR_ADDRESS_MAX]);
