@@ -99,7 +99,7 @@ outlive_lane(struct living *n, uint32_t lane)
 }
 
 static void
-begin_anew(struct living *n)
+drop_own_lane(struct living *n)
 {
 	if (n->lane == UINT32_MAX)
 		return;
@@ -362,7 +362,7 @@ act_living(struct sim *s, void *who, uint64_t arg)
 	struct lives *w = n->w;
 	(void)arg;
 	if (s->now_ns < w->end_ns && coin(&w->prng, w->restart))
-		begin_anew(n);
+		drop_own_lane(n);
 	for (uint64_t k = base_prng_below(&w->prng, 4); k; k--)
 		send_letter(n);
 	drive_living(n);
