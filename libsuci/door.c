@@ -653,8 +653,8 @@ is_near(const struct datagram_sock *s, const struct door_address *a)
 }
 
 static int64_t
-open_direct(struct datagram_sock *s, const struct door_address *a, const uint8_t ip[16],
-	    uint16_t port)
+open_without_relay(struct datagram_sock *s, const struct door_address *a, const uint8_t ip[16],
+		   uint16_t port)
 {
 	struct suci_addr to = suci_addr_of(ip, port);
 	if (datagram_out_of_reach(s, &to))
@@ -688,7 +688,7 @@ datagram_open_at(struct datagram_sock *s, const char *address)
 				     a.n, PRIOS);
 	if (a.flags & DOOR_FLAG_PROCESS) {
 		door_address_place(&a, ip);
-		return open_direct(s, &a, ip, a.relay[0].port);
+		return open_without_relay(s, &a, ip, a.relay[0].port);
 	}
 	if (!s->door.via)
 		return datagram_fail(s, EHOSTUNREACH,
@@ -697,7 +697,7 @@ datagram_open_at(struct datagram_sock *s, const char *address)
 	bool near = is_near(s, &a);
 	uint16_t port = a.near.port;
 	a.near = (struct door_relay){0};
-	return near ? open_direct(s, &a, ip, port) : open_place(s, &a, NULL);
+	return near ? open_without_relay(s, &a, ip, port) : open_place(s, &a, NULL);
 }
 
 int

@@ -111,7 +111,7 @@ drop_own_lane(struct living *n)
 }
 
 static void
-send_letter(struct living *n)
+write_letter(struct living *n)
 {
 	if (n->sent == BLOCKS || !n->up)
 		return;
@@ -364,7 +364,7 @@ act_living(struct sim *s, void *who, uint64_t arg)
 	if (s->now_ns < w->end_ns && coin(&w->prng, w->restart))
 		drop_own_lane(n);
 	for (uint64_t k = base_prng_below(&w->prng, 4); k; k--)
-		send_letter(n);
+		write_letter(n);
 	drive_living(n);
 	if (s->now_ns < w->quiet_ns)
 		sim_at(s, s->now_ns + between(&w->prng, 1, 10) * BASE_MS_NS, act_living, n, 0);
@@ -414,7 +414,7 @@ make_living(struct lives *w, uint32_t index)
 }
 
 static bool
-all_arrived(void *who)
+all_letters_came(void *who)
 {
 	const struct lives *w = who;
 	return w->s->now_ns > w->quiet_ns && !suci_lanes_pending(w->at[0].lanes) &&
@@ -475,7 +475,7 @@ lives_run(uint64_t seed, bool verbose, struct outcome *o)
 	int err = suci_path_open(w->at[0].ep, &to, NULL, 0, &w->at[0].path, w->s->now_ns);
 	BASE_ASSERT(!err);
 	drive_living(&w->at[0]);
-	sim_run(w->s, w->quiet_ns + LAST_NS, all_arrived, w);
+	sim_run(w->s, w->quiet_ns + LAST_NS, all_letters_came, w);
 	for (uint32_t i = 0; i < 2; i++)
 		check_living(&w->at[i]);
 	uint32_t ok = 0, sent = w->at[0].sent + w->at[1].sent;

@@ -25,7 +25,7 @@ send_until_done(struct world *w, int side, uint32_t n)
 }
 
 static uint8_t
-life_of(struct world *w, int side)
+life_at(struct world *w, int side)
 {
 	struct suci_lane_info l;
 	assert_true(suci_lane_info(w->h[side].ls, w->h[side].lane, &l));
@@ -34,7 +34,7 @@ life_of(struct world *w, int side)
 
 /* Opened again with that life. */
 static void
-begin_with(struct world *w, int side, uint8_t life)
+begin_in(struct world *w, int side, uint8_t life)
 {
 	struct host *h = &w->h[side];
 	suci_lane_close(h->ls, h->lane, w->l.now_ns);
@@ -49,13 +49,13 @@ next_life_is_followed(void **state)
 	struct world *w = world_with_lives(1);
 	send_until_done(w, 0, 5);
 	send_until_done(w, 1, 5);
-	assert_int_equal(life_of(w, 0), 1);
-	assert_int_equal(life_of(w, 1), 1);
-	begin_with(w, 0, 7);
+	assert_int_equal(life_at(w, 0), 1);
+	assert_int_equal(life_at(w, 1), 1);
+	begin_in(w, 0, 7);
 	send_until_done(w, 0, 5);
 	assert_true(w->h[1].downed);
 	assert_int_equal(w->h[1].why, SUCI_DOWN_RESTARTED);
-	assert_int_equal(life_of(w, 1), 7);
+	assert_int_equal(life_at(w, 1), 7);
 	send_until_done(w, 1, 5);
 	expect_all(w, 0);
 	expect_all(w, 1);
@@ -70,15 +70,15 @@ who_is_behind_hears_it(void **state)
 	struct world *w = world_with_lives(SUCI_LIFE_MAX);
 	send_until_done(w, 0, 2);
 	send_until_done(w, 1, 2);
-	begin_with(w, 1, suci_life_next(SUCI_LIFE_MAX));
-	assert_int_equal(life_of(w, 1), 1);
+	begin_in(w, 1, suci_life_next(SUCI_LIFE_MAX));
+	assert_int_equal(life_at(w, 1), 1);
 	send_block(w, 0, 0, 100, false);
 	assert_true(link_run(&w->l, w->l.now_ns + WAIT_NS, all_done, w));
 	/* What was said to the lane of before is lost, and its sender knows. */
 	assert_int_equal(w->h[0].done_bad, 1);
 	assert_true(w->h[0].downed);
 	assert_true(suci_lane_counters(w->h[1].ls)->drop_life > 0);
-	assert_int_equal(life_of(w, 0), 1);
+	assert_int_equal(life_at(w, 0), 1);
 	world_free(w);
 }
 
@@ -95,8 +95,8 @@ middle_begins_nothing(void **state)
 	assert_true(link_run(&w->l, w->l.now_ns + WAIT_NS, all_done, w));
 	assert_int_equal(w->h[0].done_bad, 1);
 	assert_int_equal(w->h[1].begun, 3);
-	assert_int_equal(life_of(w, 1), 5);
-	assert_int_equal(life_of(w, 0), 5);
+	assert_int_equal(life_at(w, 1), 5);
+	assert_int_equal(life_at(w, 0), 5);
 	world_free(w);
 }
 
@@ -113,8 +113,8 @@ older_end_is_understood(void **state)
 	w->conf.life = 3;
 	send_until_done(w, 0, 5);
 	send_until_done(w, 1, 5);
-	assert_int_equal(life_of(w, 0), 0);
-	assert_int_equal(life_of(w, 1), 3);
+	assert_int_equal(life_at(w, 0), 0);
+	assert_int_equal(life_at(w, 1), 3);
 	expect_all(w, 0);
 	expect_all(w, 1);
 	world_free(w);

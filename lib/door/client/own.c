@@ -59,7 +59,7 @@ tell_opened(struct door_client *c, struct door_client_own *d)
 
 /* It is closed: what is still to be heard, or said, about it? */
 static void
-settle_end(struct door_client_own *d)
+settle_closed(struct door_client_own *d)
 {
 	uint8_t all = 0;
 
@@ -108,7 +108,7 @@ door_client_close(struct door_client *c, uint32_t own)
 		d->there[k] &= DOOR_CLIENT_SAID;
 		d->there[k] |= leave ? DOOR_CLIENT_LEAVE : 0;
 	}
-	settle_end(d);
+	settle_closed(d);
 	if (d->state != DOOR_CLIENT_FREE)
 		c->conf.ops->wake(c->conf.user);
 }
@@ -230,7 +230,7 @@ say_leave(struct door_client *c, struct door_client_own *d, uint32_t site)
 		return false;
 	d->there[site] ^= DOOR_CLIENT_LEAVE;
 	if (d->state == DOOR_CLIENT_WAITS || d->state == DOOR_CLIENT_ENDS)
-		settle_end(d);
+		settle_closed(d);
 	return true;
 }
 
@@ -378,7 +378,7 @@ door_client_learn_own(struct door_client *c, uint32_t site, const struct relay_d
 		learn_address(c, d, site, &a);
 		return;
 	}
-	settle_end(d);
+	settle_closed(d);
 	(void)door_client_letter(c, site, RELAY_DOOR_LEAVE, a.label, 0);
 }
 
@@ -393,7 +393,7 @@ door_client_refused_own(struct door_client *c, uint32_t site, const struct relay
 		return;
 	d->there[site] &= (uint8_t)~DOOR_CLIENT_SAID;
 	if (d->state == DOOR_CLIENT_WAITS) {
-		settle_end(d);
+		settle_closed(d);
 	} else if (d->back) {
 		miss_back(c, d, site, why);
 	} else if (d->at.label) {
@@ -466,7 +466,7 @@ door_client_down_own(struct door_client *c, uint32_t own, uint32_t site, bool ag
 		break;
 	case DOOR_CLIENT_WAITS:
 	case DOOR_CLIENT_ENDS:
-		settle_end(d);
+		settle_closed(d);
 		break;
 	case DOOR_CLIENT_WANTED:
 		d->state = again ? DOOR_CLIENT_WANTED : DOOR_CLIENT_OVER;
