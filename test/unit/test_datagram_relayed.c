@@ -409,6 +409,67 @@ addresses_are_known_before(void **state)
 	free_relays(w);
 }
 
+/* Both write until each has got something that was written after now; the seconds that took. */
+static double
+talk_again(struct relays *w, const int64_t id[2])
+{
+	double began = kit_now(), next = 0;
+	uint32_t turn = 0, heard[2] = {0, 0}, said;
+	static uint32_t first;
+	for (first += 1000; heard[0] < first || heard[1] < first;) {
+		bool more = kit_now() >= next;
+		said = first + turn;
+		turn += more;
+		next = more ? kit_now() + 0.005 : next;
+		assert_true(kit_now() < began + LIMIT_S && turn < 1000000);
+		for (uint32_t i = 0; i < 2; i++) {
+			struct datagram_sock *s = w->k.s[i];
+			(void)datagram_destination(s, (uint32_t)id[i]);
+			if (more)
+				(void)datagram_write0(s, &said, sizeof said);
+			while (datagram_read0(s, &said, sizeof said) >= 0)
+				heard[i] = said;
+			said = first + turn;
+		}
+	}
+	first += turn;
+	return kit_now() - began;
+}
+
+/* Relays die one after another, and are started again: the only ones, or two for each. */
+static void
+keep_addresses(uint32_t each)
+{
+	struct relays *w = make_relays_of(each);
+	char a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX];
+	int64_t id[2];
+	open_claimed(w, 0, 0, 0, a);
+	open_claimed(w, 1, 1, 1, b);
+	id[0] = datagram_open_at(w->k.s[0], b);
+	id[1] = datagram_open_at(w->k.s[1], a);
+	(void)talk_again(w, id);
+	for (uint32_t dead = 0; dead < 2 * each; dead++) {
+		kill_relay(w, dead);
+		double without = each > 1 ? talk_again(w, id) : 0;
+		pthread_mutex_lock(&w->lock);
+		start_relay(&w->relay[dead], 2 + dead);
+		pthread_mutex_unlock(&w->lock);
+		double with = talk_again(w, id);
+		KIT_UNTIL(&w->k, claimed(w, 0) == 0 && claimed(w, 1) == 0);
+		print_message("  relay %u died: %.1f s without it, %.1f s with it again\n", dead,
+			      without, with);
+	}
+	free_relays(w);
+}
+
+static void
+known_addresses_come_back(void **state)
+{
+	(void)state;
+	keep_addresses(1);
+	keep_addresses(2);
+}
+
 static void
 one_has_an_address(void **state)
 {
@@ -478,6 +539,7 @@ main(void)
 		cmocka_unit_test(doors_outlive_relays),
 		cmocka_unit_test(silent_relay_is_dead),
 		cmocka_unit_test(addresses_are_known_before),
+		cmocka_unit_test(known_addresses_come_back),
 		cmocka_unit_test(one_has_an_address),
 		cmocka_unit_test(relays_are_read),
 	};
