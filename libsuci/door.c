@@ -209,7 +209,12 @@ static void
 claim_door(struct datagram_sock *s)
 {
 	enum door_client_state state = (enum door_client_state)s->door.own[OWN].state;
-	if (!s->door.claims || (state != DOOR_CLIENT_OVER && state != DOOR_CLIENT_FREE))
+	if (!s->door.claims)
+		return;
+	if (state == DOOR_CLIENT_HAVE && s->now_ns >= s->door.claim_ns &&
+	    door_client_again(&s->door.client, OWN))
+		s->door.claim_ns = s->now_ns + LOOK_NS;
+	if (state != DOOR_CLIENT_OVER && state != DOOR_CLIENT_FREE)
 		return;
 	if (s->now_ns >= s->door.claim_ns)
 		datagram_door_want(s);

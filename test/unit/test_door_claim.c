@@ -241,6 +241,51 @@ it_is_at_two(void **state)
 	}
 }
 
+/* One of two gives it; the other one does later, as somebody had it there for longer. */
+static void
+it_comes_to_the_second(void **state)
+{
+	(void)state;
+	struct relay *r = make_one_relay(64, 1);
+	struct claimer first, p;
+	struct door_address a = known_address(5);
+	a.nrelays = 2;
+	a.relay[1] = (struct door_relay){maker_relay_ip(0, 1), 7000};
+	connect_claimer(&first, r, 1);
+	door_client_down(&first.c, 0, true, r->ep.now);
+	door_client_up(&first.c, 1);
+	assert_int_equal(door_client_claim(&first.c, 0, &a, 0), 0);
+	assert_true(door_client_turn(&first.c));
+	struct fake_path *f = &r->ep.path[first.path];
+	door_client_note(&first.c, 1, f->note[0], f->note_len[0]);
+	assert_int_equal(first.own[0].state, DOOR_CLIENT_HAVE);
+	connect_claimer(&p, r, 0);
+	f = &r->ep.path[p.path];
+	door_client_down(&p.c, 0, true, r->ep.now);
+	door_client_up(&p.c, 1);
+	assert_int_equal(door_client_claim(&p.c, 0, &a, 0), 0);
+	assert_true(door_client_turn(&p.c));
+	door_client_note(&p.c, 1, f->note[0], f->note_len[0]);
+	f->nnotes = 0;
+	assert_int_equal(p.own[0].why, DOOR_CLIENT_TAKEN);
+	p.own[0].state = DOOR_CLIENT_HAVE; /* by the other one */
+	p.own[0].back = false;
+	p.own[0].there[0] = DOOR_CLIENT_HAS;
+	p.c.site[0].up = p.c.up = true;
+	door_client_close(&first.c, 0);
+	assert_true(door_client_turn(&first.c));
+	pass_ns(r, 3 * BASE_S_NS);
+	assert_true(door_client_again(&p.c, 0));
+	assert_false(door_client_again(&p.c, 0)); /* it is asked */
+	assert_true(door_client_turn(&p.c));
+	assert_int_equal(f->nnotes, 1);
+	door_client_note(&p.c, 1, f->note[0], f->note_len[0]);
+	assert_int_equal(p.own[0].there[1], DOOR_CLIENT_HAS);
+	assert_false(door_client_again(&p.c, 0));
+	assert_null(door_client_check(&p.c));
+	relay_free(r);
+}
+
 int
 main(void)
 {
@@ -249,6 +294,7 @@ main(void)
 		cmocka_unit_test(one_has_it),
 		cmocka_unit_test(what_cannot_be_claimed),
 		cmocka_unit_test(it_is_at_two),
+		cmocka_unit_test(it_comes_to_the_second),
 	};
 	return cmocka_run_group_tests_name("doors whose address was known before", tests, NULL,
 					   NULL);

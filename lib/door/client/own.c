@@ -147,11 +147,20 @@ bool
 door_client_again(struct door_client *c, uint32_t own)
 {
 	struct door_client_own *d = &c->own[own];
+	bool asks = false;
 
-	if (d->state != DOOR_CLIENT_OVER || !d->back)
-		return false;
-	want_back(c, d);
-	return true;
+	if (d->state == DOOR_CLIENT_OVER && d->back) {
+		want_back(c, d);
+		return true;
+	}
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
+		if (d->state != DOOR_CLIENT_HAVE || !d->claimed || d->at.nrelays != 2 ||
+		    d->there[k] || !c->site[k].up)
+			continue;
+		ask_there(c, d, k); /* its labels were not free there */
+		asks = true;
+	}
+	return asks;
 }
 
 uint32_t

@@ -204,7 +204,8 @@ uint32_t door_client_claim(struct door_client *c, uint32_t from, const struct do
 void door_client_close(struct door_client *c, uint32_t own);
 /* Once it HAS an address it keeps that. */
 void door_client_keep(struct door_client *c, uint32_t own);
-/* It is OVER because its address was not given: ask again.  false: it is not. */
+/* It is OVER because its address was not given, or claimed and at one of two relays alone: ask
+ * again.  false: it is not. */
 bool door_client_again(struct door_client *c, uint32_t own);
 /* The one that HAS that label; NONE. */
 uint32_t door_client_mine(const struct door_client *c, uint32_t label);
