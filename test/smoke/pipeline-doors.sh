@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A pipeline over two sites whose nodes have the same private addresses, and nothing joins them but
 # the WAN of their relays: daemons and frames go by doors.  Meanwhile a process is killed, a node is
-# cut off, the master's daemon is killed, and the relay of the filter's site is started again.
+# cut off, the master's daemon is killed, and the relay of the filter's site is started again.  With
+# two relays in each site (pipeline-doors-two) each of them is, and nobody is silent.
 # ipv6: yes
 # timeout: 300
 set -u
@@ -13,22 +14,31 @@ B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_tell.sh
 . test/smoke/_tell.sh
 
-NODES=3 RELAYS=1
+NODES=3
+: "${RELAYS:=1}"
+relays=(afe0 bfe0) missed=8
+# Beats are late while a door moves from a relay that has died to the other one.
+[ "$RELAYS" = 1 ] || relays=(afe0 afe1 bfe0 bfe1) missed=30
+places() { # SITE HOW: of its relays, with a comma between
+	local fe out=''
+	for fe in "${relays[@]}"; do [ "${fe:0:1}" != "$1" ] || out+="${out:+,}$("$2" "$fe"):7812"; done
+	echo "$out"
+}
 testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms 2 || fail "wanem: does not start"
 TB_RELAY_CONF='"doors": { "max": 512 }, "suci": { "liveness_ms": 500, "keepalive_ms": 125 }'
-testbed_relayd "$B" afe0 bfe0 || fail "relayd: does not start"
+testbed_relayd "$B" "${relays[@]}" || fail "relayd: does not start"
 
 P=$B/examples/pipeline rows=$TB_DIR/rows
 many=1000000 # more than there is time for
 (umask 077 && echo "1 $(printf '5%.0s' {1..64})" >"$TB_DIR/key")
 cat >"$TB_DIR/pipeline.json" <<END
 { "universe": { "name": "sites", "psk_file": "$TB_DIR/key", "state": "$TB_DIR/state" },
-  "detect": { "beat_ms": 100, "missed": 8 },
+  "detect": { "beat_ms": 100, "missed": $missed },
   "severity": { "process": ["takeover", "restart-as-spare"], "cluster": "wait" },
   "sites": {
-    "east": { "relay": "$(testbed_addr afe0):7812", "wan": "$(testbed_global_addr afe0):7812" },
-    "west": { "relay": "$(testbed_addr bfe0):7812", "wan": "$(testbed_global_addr bfe0):7812" } },
+    "east": { "relay": "$(places a testbed_addr)", "wan": "$(places a testbed_global_addr)" },
+    "west": { "relay": "$(places b testbed_addr)", "wan": "$(places b testbed_global_addr)" } },
   "units": {
     "a0": { "at": "$(testbed_addr a0)", "site": "east" }, "a1": { "at": "$(testbed_addr a1)", "site": "east" },
     "a2": { "at": "$(testbed_addr a2)", "site": "east" },
@@ -104,21 +114,36 @@ for round in 1 2; do
 done
 goes_on "frames go on"
 
-# The relay of the filter's site: its units are silent for the others, and come back with it.
-read -r pid <"$TB_DIR/pid-relayd-bfe0" && kill -9 "$pid" || fail "the relay of west is not there"
-silent() { down b0 && down b1; }
-testbed_wait 30 "west to be silent" silent
-verdict "the relay of a site dies: its units are down" "$(silent || ctl a2 status)" "${logs[@]}"
-unheard() { ctl b0 status | grep -q 'other sites do not reach b0: '; }
-testbed_wait 20 "b0 to say so" unheard
-verdict "a unit there says that others do not reach it, and why" "$(unheard || ctl b0 status)"
-before=$(came)
-testbed_relayd "$B" bfe0 || fail "relayd: does not start again"
-back() { up b0 && up b1; }
-testbed_wait 40 "west to be back" back
-verdict "the relay is started again: they are back" "$(back || ctl a2 status)" "${logs[@]}"
-testbed_wait 60 "more frames" comes $((before + 40))
-verdict "frames go on" "$(comes $((before + 40)) || { echo "no more frames than $(came)"; ctl a2 status; })" "${logs[@]}"
+kill_relay() { # FRONTEND
+	read -r pid <"$TB_DIR/pid-relayd-$1" && kill -9 "$pid" || fail "relay $1 is not there"
+}
+if [ "$RELAYS" = 2 ]; then
+	agreed() { ctl a2 status | sed -n 's/.*: \(view [0-9]*\),.*/\1/p'; }
+	for fe in "${relays[@]}"; do
+		before=$(agreed)
+		kill_relay "$fe"
+		goes_on "relay $fe dies: frames go on by the other one"
+		verdict "nobody was silent for others" "$(now=$(agreed); [ "$before" = "$now" ] || echo "$before, then $now")"
+		testbed_relayd "$B" "$fe" || fail "relayd: does not start again"
+		goes_on "relay $fe is there again: frames go on"
+	done
+else
+	# The relay of the filter's site: its units are silent for the others, and come back with it.
+	kill_relay bfe0
+	silent() { down b0 && down b1; }
+	testbed_wait 30 "west to be silent" silent
+	verdict "the relay of a site dies: its units are down" "$(silent || ctl a2 status)" "${logs[@]}"
+	unheard() { ctl b0 status | grep -q 'other sites do not reach b0: '; }
+	testbed_wait 20 "b0 to say so" unheard
+	verdict "a unit there says that others do not reach it, and why" "$(unheard || ctl b0 status)"
+	before=$(came)
+	testbed_relayd "$B" bfe0 || fail "relayd: does not start again"
+	back() { up b0 && up b1; }
+	testbed_wait 40 "west to be back" back
+	verdict "the relay is started again: they are back" "$(back || ctl a2 status)" "${logs[@]}"
+	testbed_wait 60 "more frames" comes $((before + 40))
+	verdict "frames go on" "$(comes $((before + 40)) || { echo "no more frames than $(came)"; ctl a2 status; })" "${logs[@]}"
+fi
 
 ctl a0 cluster stop
 over() { for n in "${units[@]}"; do ! testbed_alive "spd-$n" || return 1; done; }

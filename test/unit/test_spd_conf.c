@@ -383,6 +383,15 @@ sites_that_cannot_work(void **state)
 		 "\"192.0.2.1:7812\"}}," ALONE("", ""),
 		 "sites.far: sites east and far have the same relay, \"wan\" 192.0.2.1:7812"},
 		{"{" UNIVERSE ",\"sites\":{" EAST ",\"east\":{}}," ALONE("", ""), "t.json:1"},
+		{"{" UNIVERSE ",\"sites\":{\"east\":{\"relay\":\"10.0.0.9:1\",\"wan\":"
+		 "\"192.0.2.1:1,192.0.2.2:1\"}}," ALONE("", ""),
+		 "sites.east: \"relay\" and \"wan\" name another number of relays"},
+		{"{" UNIVERSE ",\"sites\":{\"east\":{\"relay\":\"10.0.0.9:1,10.0.0.9:1\",\"wan\":"
+		 "\"192.0.2.1:1,192.0.2.2:1\"}}," ALONE("", ""),
+		 "sites.east.relay: \"10.0.0.9:1,10.0.0.9:1\" is no IPv4:PORT of a relay"},
+		{"{" UNIVERSE ",\"sites\":{" EAST ",\"far\":{\"relay\":\"10.0.0.9:1,10.0.0.8:1\","
+		 "\"wan\":\"192.0.2.9:7812,192.0.2.1:7812\"}}," ALONE("", ""),
+		 "sites.far: sites east and far have the same relay"},
 		{"{" UNIVERSE "," TWO "," ALONE("", ""),
 		 "units.a: it names no site, and there are \"sites\""},
 		{"{" UNIVERSE "," TWO ",\"units\":{\"a\":\"10.0.0.1\"}," ALONE("", ""),

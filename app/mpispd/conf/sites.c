@@ -9,20 +9,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many: one, or two that differ with a comma between; 0: it is none of that. */
+static uint32_t
+count_site_relays(const char *text)
+{
+	const char *comma = strchr(text, ',');
+	char first[SP_NAME_MAX];
+
+	if (!comma)
+		return spd_is_relay(text);
+	if (strlen(text) >= sizeof first)
+		return 0;
+	snprintf(first, sizeof first, "%.*s", (int)(comma - text), text);
+	return spd_is_relay(first) && spd_is_relay(comma + 1) && strcmp(first, comma + 1) != 0 ? 2
+											       : 0;
+}
+
 /* "10.0.0.254:7812" */
-static void
+static uint32_t
 read_relay_place(struct reading *r, const json_t *o, const char *path, const char *key,
 		 const char *which, char to[SP_NAME_MAX])
 {
 	char where[SPD_WHY / 2], *text = spd_text_of(r, o, path, key, true);
+	uint32_t n = text ? count_site_relays(text) : 0;
 
 	snprintf(where, sizeof where, "%s.%s", path, key);
-	if (text && !spd_is_relay(text))
-		spd_reading_failed(r, where, "\"%.80s\" is no IPv4:PORT of a relay, %s", text,
-				   which);
+	if (text && n == 0)
+		spd_reading_failed(r, where,
+				   "\"%.80s\" is no IPv4:PORT of a relay, %s, or of two with a "
+				   "comma between",
+				   text, which);
 	else if (text)
 		snprintf(to, SP_NAME_MAX, "%s", text);
 	free(text);
+	return n;
+}
+
+/* One of them is in both. */
+static bool
+share_relay(const char *a, const char *b)
+{
+	size_t n = strcspn(a, ",");
+	char first[SP_NAME_MAX + 2], all[SP_NAME_MAX + 2];
+
+	snprintf(all, sizeof all, ",%s,", b);
+	snprintf(first, sizeof first, ",%.*s,", (int)n, a);
+	if (strstr(all, first))
+		return true;
+	return a[n] && share_relay(a + n + 1, b);
 }
 
 void
@@ -48,10 +82,14 @@ spd_read_sites(struct reading *r, struct spd_conf *c, const json_t *root)
 			return;
 		spd_keys_are(r, o, path, "relay wan");
 		snprintf(s->name, sizeof s->name, "%s", name);
-		read_relay_place(r, o, path, "relay", "as nodes of the site reach it", s->relay);
-		read_relay_place(r, o, path, "wan", "as relays of other sites reach it", s->wan);
+		uint32_t n = read_relay_place(r, o, path, "relay", "as nodes of the site reach it",
+					      s->relay);
+		if (n != read_relay_place(r, o, path, "wan", "as relays of other sites reach it",
+					  s->wan))
+			spd_reading_failed(r, path,
+					   "\"relay\" and \"wan\" name another number of relays");
 		for (uint32_t i = 0; i < c->nsites && !r->failed; i++)
-			if (strcmp(c->site[i].wan, s->wan) == 0)
+			if (share_relay(s->wan, c->site[i].wan))
 				spd_reading_failed(r, path,
 						   "sites %s and %s have the same relay, \"wan\" "
 						   "%s: nodes of both would claim one address",

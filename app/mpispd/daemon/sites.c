@@ -110,9 +110,11 @@ spd_sites_open(char why[SPD_WHY])
 	d.read_bytes = d.write_bytes = 8u << 20;
 	d.sockbuf_bytes = 1u << 20;
 	d.connect_ms = 2000;
-	d.liveness_ms = 2 * c->beat_ms * c->missed;
-	if (d.liveness_ms < 1000)
-		d.liveness_ms = 1000;
+	/* With two relays the other one is to carry beats before they are missed.  Not too soon:
+	 * who took a living relay for dead waits for his own address. */
+	d.liveness_ms = c->beat_ms * c->missed / 4;
+	if (d.liveness_ms < 500)
+		d.liveness_ms = 500;
 	d.close_ms = 500;
 	d.spin_us = 0;
 	s.net = datagram_open_with(&d);

@@ -44,7 +44,8 @@ struct spd_unit {
 
 struct spd_site {
 	char name[SP_NAME_MAX];
-	char relay[SP_NAME_MAX], wan[SP_NAME_MAX]; /* IPv4:port: for its nodes, for other relays */
+	char relay[SP_NAME_MAX],
+		wan[SP_NAME_MAX]; /* IPv4:port, or two: for its nodes, for others */
 };
 
 struct spd_cluster {
