@@ -31,7 +31,7 @@ open_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	struct suci_lane_conf c;
 
-	l->ops->lane(l->user, t->door, t->label, &c);
+	l->ops->lane(l->user, t->site, t->door, t->label, &c);
 	c.tx_salt = c.rx_salt = TALK_SALT;
 	if (suci_lane_open(l->lanes, &c, &t->lane, now_ns))
 		return false;
@@ -86,7 +86,7 @@ free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 static void
 shut_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
-	(void)door_client_unhold(l->client, 0, t->label);
+	(void)door_client_unhold(l->client, t->site, t->label);
 	free_line(l, t, now_ns);
 }
 
@@ -150,7 +150,7 @@ door_closes(const struct meet_lines *l, uint32_t door)
 }
 
 enum suci_verdict
-meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label, uint64_t now_ns)
+meet_lines_came(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns)
 {
 	if (door_closes(l, door))
 		return SUCI_DROPPED;
@@ -159,10 +159,11 @@ meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label, uint64_t no
 	if (!t)
 		return SUCI_REFUSED;
 	t->door = door;
+	t->site = site;
 	t->label = label;
 	if (!open_line_lane(l, t, now_ns))
 		return SUCI_REFUSED;
-	if (!door_client_hold(l->client, 0, label)) {
+	if (!door_client_hold(l->client, site, label)) {
 		close_line_lane(l, t, now_ns);
 		return SUCI_REFUSED;
 	}
@@ -260,6 +261,7 @@ meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 	struct meet_line *t = &l->line[line];
 	const struct door_client_import *m = &l->client->import[t->import];
 
+	t->site = m->site;
 	t->label = m->label;
 	if (!door_client_reaches(m) || !open_line_lane(l, t, now_ns))
 		return false;
@@ -270,11 +272,11 @@ meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 /* ---- ending ---- */
 
 void
-meet_lines_gone(struct meet_lines *l, uint32_t label, uint64_t now_ns)
+meet_lines_gone(struct meet_lines *l, uint32_t site, uint32_t label, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		if (t->state == MEET_LINE_FREE || t->state == MEET_LINE_CALLS ||
-		    t->import != MEET_LINE_NONE || t->label != label)
+		    t->import != MEET_LINE_NONE || t->site != site || t->label != label)
 			continue;
 		t->over = true;
 		close_line_lane(l, t, now_ns);
@@ -296,10 +298,11 @@ meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused)
 }
 
 void
-meet_lines_over(struct meet_lines *l, uint64_t now_ns)
+meet_lines_over(struct meet_lines *l, uint32_t site, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		if (t->state == MEET_LINE_FREE)
+		/* What is being asked for may be granted by another relay. */
+		if (t->state == MEET_LINE_FREE || t->state == MEET_LINE_CALLS || t->site != site)
 			continue;
 		t->over = true;
 		close_line_lane(l, t, now_ns);

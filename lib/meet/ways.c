@@ -130,7 +130,7 @@ open_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 
 /* Its door is reached.  false: there is no room for its labels yet. */
 static bool
-go_on(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
+resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 {
 	const struct door_client_import *m = &w->client->import[y->import];
 	y->met = true;
@@ -259,7 +259,7 @@ meet_ways_reached(struct meet_ways *w, uint32_t import, uint64_t now_ns)
 	/* Of a door at two relays either may be the one to carry it: what was said before that was
 	 * settled may be lost. */
 	if (!y->met || y->rests || y->unsure)
-		(void)go_on(w, y, now_ns);
+		(void)resume_way(w, y, now_ns);
 	y->unsure = unsure && y->used;
 }
 
@@ -293,7 +293,7 @@ meet_ways_came(struct meet_ways *w, uint32_t site, uint32_t label, uint64_t now_
 	struct meet_way *y = &w->way[w->client->import[i].whose];
 	if (y->lane == NONE)
 		return open_way(w, y, now_ns) ? SUCI_TAKEN : SUCI_REFUSED;
-	return y->rests && go_on(w, y, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
+	return y->rests && resume_way(w, y, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 void
@@ -317,7 +317,7 @@ look_at_way(struct meet_ways *w, struct meet_way *y, uint64_t step_ns, uint64_t 
 	else if (y->import == NONE && now_ns >= y->again_ns && w->mine != NONE)
 		(void)import_way(w, y);
 	else if (y->import != NONE && door_client_reaches(&w->client->import[y->import]))
-		(void)go_on(w, y, now_ns);
+		(void)resume_way(w, y, now_ns);
 }
 
 /* Our door was not given back. */

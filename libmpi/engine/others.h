@@ -67,10 +67,10 @@ void lmpi_others_watch(bool (*wanted)(uint32_t world));
 void lmpi_drain(void);
 
 /* --- doors (transport/doors.c, doors_talk.c): at a relay of this cluster */
-#define LMPI_RELAY_NAME 64u
+#define LMPI_RELAY_NAME 128u
 /* There is a relay that is to carry them. */
 bool lmpi_doors_wanted(void);
-/* "10.0.0.254:7812", ours; "": there is none. */
+/* "10.0.0.254:7812", ours, or two with a comma between them; "": there is none. */
 void lmpi_doors_relay(char name[LMPI_RELAY_NAME]);
 /* This process has a door, if any is wanted; waits for the relay. */
 int lmpi_doors_ready(char why[LMPI_WHY]);

@@ -32,7 +32,7 @@
 #define SWAP_S	  300.0 /* or what is said by "timeout", if that is longer */
 #define LOOK_NS	  BASE_MS_NS
 #define GREETINGS "the greetings"
-#define ROOT_NAME 96
+#define ROOT_NAME 160
 
 _Static_assert(sizeof(struct lmpi_greeting) == MEET_GREETING_BYTES, "as it is said");
 

@@ -19,9 +19,12 @@
 #define DOORS_MAX 512u /* ports, conversations, this process */
 #define READY_NS  (10 * BASE_S_NS)
 #define LOOK_NS	  BASE_S_NS
+#define SEEK_NS	  (20 * BASE_MS_NS)
+#define HURRY_NS  BASE_S_NS	   /* one relay is there: so long the other one is waited for */
+#define WAIT_NS	  (10 * BASE_S_NS) /* without LIBMPI_PARTITION_TIMEOUT_S; as relays have it */
 #define ERR_OTHER LMPI_ERR_OTHER
 
-struct lmpi_doors lmpi_doors = {.path = DOOR_NONE, .mine = DOOR_NONE, .due_ns = BASE_NEVER_NS};
+struct lmpi_doors lmpi_doors = {.due_ns = BASE_NEVER_NS};
 
 static void
 wake_doors(uint64_t at_ns)
@@ -29,27 +32,30 @@ wake_doors(uint64_t at_ns)
 	doors.due_ns = base_min_ns(doors.due_ns, at_ns);
 }
 
-/* ---- the relay ---- */
+/* ---- the relays ---- */
 
-/* Of the relays of this job the one with the lowest address: all its processes in this cluster find
- * the same one, while all are up. */
-static uint32_t
-relay_of_job(struct relayset_info *out)
+/* Of the relays of this job those with the lowest addresses: all its processes in this cluster find
+ * the same ones, while all are up. */
+static void
+relays_of_job(void)
 {
-	uint32_t best = DOOR_NONE;
 	struct relayset_info r;
 
-	if (!net.relays || net.relays_outside)
-		return DOOR_NONE;
+	doors.nsites = 0;
 	for (uint32_t i = 0; i < relayset_count(net.relays); i++) {
 		relayset_info(net.relays, i, &r);
-		if (!r.up || (best != DOOR_NONE &&
-			      memcmp(&r.relay.addr, &out->relay.addr, sizeof r.relay.addr) > 0))
+		uint32_t at = doors.nsites;
+		while (at > 0 &&
+		       memcmp(&r.relay.addr, &doors.site[at - 1].relay, sizeof r.relay.addr) < 0)
+			at--;
+		if (!r.up || at == DOOR_CLIENT_SITES)
 			continue;
-		best = i;
-		*out = r;
+		if (doors.nsites < DOOR_CLIENT_SITES)
+			doors.nsites++;
+		for (uint32_t k = doors.nsites - 1; k > at; k--)
+			doors.site[k] = doors.site[k - 1];
+		doors.site[at] = (struct lmpi_doors_site){.path = DOOR_NONE, .relay = r.relay.addr};
 	}
-	return best;
 }
 
 bool
@@ -66,8 +72,11 @@ lmpi_doors_relay(char name[LMPI_RELAY_NAME])
 	char text[SUCI_ADDR_TEXT_MAX];
 
 	name[0] = '\0';
-	if (doors.path != DOOR_NONE)
-		strlcpy(name, suci_addr_text(&doors.relay, text), LMPI_RELAY_NAME);
+	for (uint32_t k = 0; doors.on && k < doors.nsites; k++) {
+		if (k)
+			strlcat(name, ",", LMPI_RELAY_NAME);
+		strlcat(name, suci_addr_text(&doors.site[k].relay, text), LMPI_RELAY_NAME);
+	}
 }
 
 static uint64_t
@@ -79,147 +88,280 @@ own_realm(void)
 	return text ? base_siphash(key, text, strlen(text)) : 0;
 }
 
+/* One, or two with a comma between them. */
 static bool
-knob_relay(struct suci_addr *at, char why[LMPI_WHY])
+knob_relays(char why[LMPI_WHY])
 {
-	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY);
+	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY), *at = text;
 
-	if (suci_addr_parse(text, strlen(text), at) && !suci_addr_fault(at))
-		return true;
+	for (doors.nsites = 0; doors.nsites < DOOR_CLIENT_SITES; at++) {
+		struct lmpi_doors_site *s = &doors.site[doors.nsites];
+		size_t len = strcspn(at, ",");
+		*s = (struct lmpi_doors_site){.path = DOOR_NONE};
+		if (!suci_addr_parse(at, len, &s->relay) || suci_addr_fault(&s->relay) ||
+		    (doors.nsites && memcmp(&s->relay, &doors.site[0].relay, sizeof s->relay) == 0))
+			break;
+		doors.nsites++;
+		at += len;
+		if (!*at)
+			return true;
+	}
 	snprintf(why, LMPI_WHY,
 		 "LIBMPI_RELAY=%.80s is not the address and the port of a relay, as "
-		 "10.0.0.254:7812 or [fd00::fe]:7812",
+		 "10.0.0.254:7812 or [fd00::fe]:7812, nor of two with a comma between them",
 		 text);
 	return false;
 }
 
-static void
-choose_relay(uint32_t path, bool shared, const struct suci_addr *at)
+static uint32_t
+site_on_path(uint32_t path)
 {
-	doors.path = path;
-	doors.shared = shared;
-	doors.relay = *at;
-	doors.why[0] = '\0';
+	for (uint32_t k = 0; k < doors.nsites; k++)
+		if (path != DOOR_NONE && doors.site[k].path == path)
+			return k;
+	return DOOR_NONE;
+}
+
+/* No relay carries our doors, and none is being called. */
+static bool
+is_alone(void)
+{
+	for (uint32_t k = 0; k < doors.nsites; k++)
+		if (doors.site[k].path != DOOR_NONE)
+			return false;
+	return true;
 }
 
 static void
-set_up_relay(uint32_t mtu)
+set_up_site(uint32_t site, uint32_t path, uint32_t mtu)
 {
+	struct lmpi_doors_site *s = &doors.site[site];
 	struct suci_path_info info = {0};
 
-	(void)suci_path_info(net.ep, doors.path, &info);
-	doors.mss = door_client_mss(info.mss, mtu);
+	(void)suci_path_info(net.ep, path, &info);
+	s->path = path;
+	s->mss = door_client_mss(info.mss, mtu);
+	s->silent_ns = 0;
 	doors.looked_ns = eng.now_ns;
-	doors.silent_ns = 0;
-	door_client_up(&doors.client, 0);
-	if (!doors.shared)
-		wake_doors(eng.now_ns + LOOK_NS);
+	doors.hurry_ns = eng.now_ns + HURRY_NS;
+	meet_ways_up(&doors.ways, site, path, s->mss);
+	door_client_up(&doors.client, site);
+	wake_doors(0);
 }
 
 static int
-open_relay(char why[LMPI_WHY])
+call_relay(uint32_t site)
 {
+	struct lmpi_doors_site *s = &doors.site[site];
 	uint8_t hello[RELAY_HELLO_LEN];
-	struct relayset_info r;
-	struct suci_addr at;
-	uint32_t path;
+	struct suci_addr at = s->relay;
 
-	if (lmpi_net_has_relays()) {
-		if (relay_of_job(&r) == DOOR_NONE) {
-			snprintf(why, LMPI_WHY, "no relay of this job is up");
+	door_client_hello(hello);
+	int err = suci_path_open(net.ep, &at, hello, sizeof hello, &s->path, suci_udp_now_ns());
+	if (err) {
+		s->path = DOOR_NONE;
+		doors.client.site[site].retry_ns = eng.now_ns + LOOK_NS;
+		return err;
+	}
+	net.path_use[s->path] = USE_DOOR;
+	net.dirty = true;
+	door_client_coming(&doors.client, site);
+	return 0;
+}
+
+/* The job's relay of that site is up (again). */
+static void
+seek_relay(uint32_t site)
+{
+	uint32_t i = relayset_find(net.relays, &doors.site[site].relay);
+	struct relayset_info r;
+
+	if (i == RELAYSET_NONE)
+		return;
+	relayset_info(net.relays, i, &r);
+	if (r.up)
+		set_up_site(site, r.path, r.mtu);
+}
+
+static void
+seek_relays(uint64_t now_ns)
+{
+	for (uint32_t k = 0; k < doors.nsites; k++) {
+		if (doors.site[k].path != DOOR_NONE || doors.site[k].is_none)
+			continue;
+		if (doors.shared)
+			seek_relay(k);
+		else if (now_ns >= doors.client.site[k].retry_ns)
+			(void)call_relay(k);
+		if (doors.site[k].path == DOOR_NONE)
+			wake_doors(doors.shared ? now_ns + SEEK_NS
+						: base_max_ns(doors.client.site[k].retry_ns,
+							      now_ns + BASE_MS_NS));
+	}
+}
+
+static int
+choose_relays(char why[LMPI_WHY])
+{
+	doors.shared = lmpi_net_has_relays();
+	if (doors.shared) {
+		relays_of_job();
+		if (doors.nsites)
+			return LMPI_OK;
+		snprintf(why, LMPI_WHY, "no relay of this job is up");
+		return ERR_OTHER;
+	}
+	if (!knob_relays(why))
+		return ERR_OTHER;
+	for (uint32_t k = 0; k < doors.nsites; k++)
+		if (!lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at, "the relay of LIBMPI_RELAY",
+				     &doors.site[k].relay, why))
 			return ERR_OTHER;
-		}
-		choose_relay(r.path, true, &r.relay.addr);
-		set_up_relay(r.mtu);
+	return LMPI_OK;
+}
+
+static int
+begin_relays(char why[LMPI_WHY])
+{
+	int err = choose_relays(why);
+
+	if (err)
+		return err;
+	doors.on = true;
+	doors.why[0] = '\0';
+	doors.alone_ns = 0;
+	doors.looked_ns = eng.now_ns;
+	doors.hurry_ns = doors.seek_ns = BASE_NEVER_NS;
+	wake_doors(eng.now_ns + LOOK_NS);
+	if (doors.shared) {
+		seek_relays(eng.now_ns);
 		return LMPI_OK;
 	}
-	if (!knob_relay(&at, why) || !lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at,
-						      "the relay of LIBMPI_RELAY", &at, why))
-		return ERR_OTHER;
-	int err = lmpi_net_more(); /* the kernel may know only one other process */
-	door_client_hello(hello);
-	choose_relay(DOOR_NONE, false, &at);
-	if (!err)
-		err = suci_path_open(net.ep, &at, hello, sizeof hello, &path, suci_udp_now_ns());
-	if (err) {
+	err = lmpi_net_more(); /* the kernel may know only one other process */
+	for (uint32_t k = 0; !err && k < doors.nsites; k++)
+		err = call_relay(k);
+	if (err)
 		snprintf(why, LMPI_WHY, "no path to the relay of LIBMPI_RELAY: %s",
 			 suci_strerror(err));
-		return ERR_OTHER;
+	return err ? ERR_OTHER : LMPI_OK;
+}
+
+/* Nobody waits for a relay any more. */
+static void
+give_doors_up(void)
+{
+	doors.on = false;
+	for (uint32_t k = 0; k < doors.nsites; k++) {
+		uint32_t path = doors.site[k].path;
+		doors.site[k].path = DOOR_NONE;
+		if (path != DOOR_NONE && !doors.shared) {
+			net.path_use[path] = USE_NONE;
+			suci_path_close(net.ep, path, LMPI_FINISHED, eng.now_ns);
+			net.dirty = true;
+		}
+		meet_ways_down(&doors.ways, k);
+		door_client_down(&doors.client, k, false, eng.now_ns);
+		lmpi_talks_over(k);
 	}
-	net.path_use[path] = USE_DOOR;
-	net.dirty = true;
-	doors.path = path;
-	return LMPI_OK;
+	meet_ways_over(&doors.ways, eng.now_ns);
 }
 
 bool
 lmpi_doors_is_relay(const struct suci_addr *at)
 {
-	return doors.relay.port != 0 && memcmp(&doors.relay, at, sizeof *at) == 0;
+	for (uint32_t k = 0; k < doors.nsites; k++)
+		if (memcmp(&doors.site[k].relay, at, sizeof *at) == 0)
+			return true;
+	return false;
 }
 
 void
 lmpi_doors_path_up(uint32_t path, uint32_t mtu, bool is_relay)
 {
+	uint32_t site = site_on_path(path);
+
 	if (!is_relay)
 		suci_path_close(net.ep, path, "not a relay", eng.now_ns);
-	else if (path == doors.path)
-		set_up_relay(mtu);
+	else if (site != DOOR_NONE)
+		set_up_site(site, path, mtu);
 }
 
-/* The process behind it is gone, or the way to it. */
-static void
-lose_process(uint32_t import, enum door_client_lost why)
+void
+lmpi_doors_relay_up(void)
 {
-	static const struct {
-		enum suci_down down;
-		const char *text;
-	} lost[] = {
-		[DOOR_CLIENT_REFUSED] = {SUCI_DOWN_REFUSED,
-					 "its relay knows no such door, or one is full"},
-		[DOOR_CLIENT_GONE] = {SUCI_DOWN_CLOSED, doors.client.words},
-		[DOOR_CLIENT_RESET] = {SUCI_DOWN_RESET, "a path between relays broke"},
-		[DOOR_CLIENT_RELAY] = {SUCI_DOWN_SILENT, doors.why},
-	};
-	uint32_t world = doors.client.import[import].whose;
-	struct lmpi_route *r = &lmpi_route[world];
-
-	if (r->has_lane)
-		suci_lane_close(net.lanes, r->lane, eng.now_ns);
-	r->has_lane = false;
-	door_client_drop(&doors.client, import);
-	lmpi_net_stranger_down(world, lost[why].down, lost[why].text);
+	if (doors.on)
+		wake_doors(0);
 }
 
 void
 lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const char *text)
 {
-	char name[LMPI_RELAY_NAME];
+	char name[SUCI_ADDR_TEXT_MAX];
+	uint32_t site = site_on_path(path);
 
-	if (path != doors.path)
+	if (site == DOOR_NONE)
 		return;
-	lmpi_doors_relay(name);
+	struct lmpi_doors_site *s = &doors.site[site];
+	suci_addr_text(&s->relay, name);
+	s->is_none = why == SUCI_DOWN_LOCAL && !doors.client.site[site].up && !doors.shared;
 	snprintf(doors.why, sizeof doors.why, "the relay %s %s%s%.80s", name,
-		 why == SUCI_DOWN_LOCAL ? "is not a relay" : what, text && *text ? ": " : "",
-		 text ? text : "");
-	doors.path = DOOR_NONE;
-	door_client_down(&doors.client, 0, false, eng.now_ns);
-	if (doors.mine != DOOR_NONE)
-		door_client_close(&doors.client, doors.mine);
-	doors.mine = DOOR_NONE;
-	lmpi_talks_over();
+		 s->is_none ? "is not a relay" : what, text && *text ? ": " : "", text ? text : "");
+	s->path = DOOR_NONE;
+	meet_ways_down(&doors.ways, site);
+	lmpi_talks_over(site);
+	door_client_down(&doors.client, site, doors.on && !eng.closing, eng.now_ns);
+	wake_doors(0);
 }
 
-/* ---- what the client of doors wants ---- */
+/* ---- processes of other jobs ---- */
 
-static bool
-say_to_relay(void *user, uint32_t site, const void *note, size_t len)
+/* The process behind it is gone, or the way to it. */
+static void
+lose_process(void *user, uint32_t world, enum door_client_lost why, const char *words)
 {
-	(void)user, (void)site;
-	if (suci_path_note(net.ep, doors.path, note, len, suci_udp_now_ns()) != SUCI_ERR_OK)
-		return false;
-	net.dirty = true;
-	return true;
+	static const enum suci_down down[] = {[DOOR_CLIENT_REFUSED] = SUCI_DOWN_REFUSED,
+					      [DOOR_CLIENT_GONE] = SUCI_DOWN_CLOSED,
+					      [DOOR_CLIENT_RESET] = SUCI_DOWN_RESET,
+					      [DOOR_CLIENT_RELAY] = SUCI_DOWN_SILENT};
+	const char *text = doors.why;
+
+	(void)user;
+	if (why == DOOR_CLIENT_REFUSED)
+		text = "its relay knows no such door, or one is full";
+	else if (why == DOOR_CLIENT_GONE)
+		text = words;
+	else if (why == DOOR_CLIENT_RESET)
+		text = "a path between relays broke, and did not come back";
+	lmpi_route[world].has_lane = false;
+	lmpi_net_stranger_down(world, down[why], text);
+}
+
+static uint64_t
+salt_of(const struct lmpi_proc *from, const struct lmpi_proc *to)
+{
+	return (from->job ^ from->number) * 0x9e3779b97f4a7c15u + (to->job ^ to->number);
+}
+
+static void
+conf_of_way(void *user, uint32_t world, struct suci_lane_conf *c)
+{
+	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
+	const struct lmpi_proc *it = &lmpi_world.proc[world];
+
+	(void)user;
+	c->window = lmpi_net_relay_window();
+	c->window_max = LMPI_HELD_MAX;
+	c->tx_salt = salt_of(me, it);
+	c->rx_salt = salt_of(it, me);
+}
+
+static void
+way_opened(void *user, uint32_t world, uint32_t lane)
+{
+	(void)user;
+	net.lane_rank[lane] = world;
+	lmpi_route[world].lane = lane;
+	lmpi_route[world].has_lane = true;
 }
 
 static void
@@ -229,33 +371,104 @@ wake_soon(void *user)
 	wake_doors(0);
 }
 
+static const struct meet_ways_ops ways_ops = {
+	.lane = conf_of_way, .opened = way_opened, .lost = lose_process, .wake = wake_soon};
+
+bool
+lmpi_doors_import(uint32_t world, const struct door_address *at)
+{
+	struct meet_ways *w = &doors.ways;
+	uint32_t most = 2 * w->max + 16;
+
+	if (w->n == w->max) {
+		struct meet_way *more = realloc(w->way, most * sizeof *more);
+		if (!more)
+			return false;
+		meet_ways_grow(w, more, most);
+	}
+	return lmpi_imports_room() && meet_ways_to(w, world, at, eng.now_ns) != MEET_WAY_NONE;
+}
+
+bool
+lmpi_doors_open_lane(uint32_t world)
+{
+	uint32_t way = meet_ways_of(&doors.ways, world);
+
+	return way != MEET_WAY_NONE && meet_ways_open(&doors.ways, way, eng.now_ns);
+}
+
+void
+lmpi_doors_forget(uint32_t world)
+{
+	uint32_t way = meet_ways_of(&doors.ways, world);
+
+	lmpi_route[world].has_lane = false;
+	if (way != MEET_WAY_NONE)
+		meet_ways_drop(&doors.ways, way, eng.now_ns);
+}
+
+void
+lmpi_doors_lane_down(uint32_t world, const char *text)
+{
+	meet_ways_lane_down(&doors.ways, world, eng.now_ns);
+	lmpi_net_stranger_down(world, SUCI_DOWN_LOCAL, text);
+}
+
+/* ---- what the client of doors wants ---- */
+
+static bool
+say_to_relay(void *user, uint32_t site, const void *note, size_t len)
+{
+	(void)user;
+	if (suci_path_note(net.ep, doors.site[site].path, note, len, suci_udp_now_ns()) !=
+	    SUCI_ERR_OK)
+		return false;
+	net.dirty = true;
+	return true;
+}
+
 static void
 door_opened(void *user, uint32_t own)
 {
-	(void)user, (void)own;
+	const struct door_client_own *d = &doors.client.own[own];
+
+	(void)user;
+	if (own == doors.ways.mine)
+		meet_ways_opened(&doors.ways, eng.now_ns);
+	else if (d->state == DOOR_CLIENT_OVER && d->back)
+		doors.seek_ns = eng.now_ns + LOOK_NS; /* a port's was not given back */
+	wake_doors(doors.seek_ns);
+}
+
+static bool
+is_of_talk(uint32_t import)
+{
+	return doors.client.import[import].whose == DOOR_NONE;
 }
 
 static void
 import_reached(void *user, uint32_t import)
 {
-	(void)user, (void)import;
+	(void)user;
+	if (!is_of_talk(import))
+		meet_ways_reached(&doors.ways, import, eng.now_ns);
 }
 
 static void
 import_lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	(void)user;
-	if (doors.client.import[import].whose == DOOR_NONE)
+	if (is_of_talk(import))
 		lmpi_talk_lost(import, why == DOOR_CLIENT_REFUSED);
 	else
-		lose_process(import, why);
+		meet_ways_lost(&doors.ways, import, why, eng.now_ns);
 }
 
 static void
 caller_left(void *user, uint32_t site, uint32_t label)
 {
-	(void)user, (void)site;
-	lmpi_talk_gone(label);
+	(void)user;
+	lmpi_talk_gone(site, label);
 }
 
 static const struct door_client_ops client_ops = {.say = say_to_relay,
@@ -281,7 +494,11 @@ make_door_client(char why[LMPI_WHY])
 		snprintf(why, LMPI_WHY, "no random numbers from the kernel");
 		return ERR_OTHER;
 	}
+	uint64_t wait_ns = lmpi_knob_number(LMPI_KNOB_PARTITION_TIMEOUT) * BASE_S_NS;
+	if (!lmpi_knob_text(LMPI_KNOB_PARTITION_TIMEOUT))
+		wait_ns = WAIT_NS;
 	door_client_init(&doors.client, &conf, own, DOORS_MAX, NULL, 0);
+	meet_ways_init(&doors.ways, &doors.client, net.lanes, &ways_ops, NULL, NULL, 0, wait_ns);
 	lmpi_talks_begin();
 	return LMPI_OK;
 }
@@ -293,13 +510,11 @@ door_settled(void *arg)
 {
 	const struct door_client_own *d = &doors.client.own[*(const uint32_t *)arg];
 
-	return doors.path == DOOR_NONE || d->state == DOOR_CLIENT_HAVE ||
-	       d->state == DOOR_CLIENT_OVER;
+	return is_alone() || d->state == DOOR_CLIENT_HAVE || d->state == DOOR_CLIENT_OVER;
 }
 
-/* Ask for a door and wait for it. */
-static int
-await_door(uint32_t *door, char why[LMPI_WHY])
+int
+lmpi_doors_await(uint32_t *door, char why[LMPI_WHY])
 {
 	char name[LMPI_RELAY_NAME];
 	uint32_t i = door_client_open(&doors.client, 0, 1, own_realm(), 0);
@@ -309,12 +524,12 @@ await_door(uint32_t *door, char why[LMPI_WHY])
 		return ERR_OTHER;
 	}
 	bool in_time = lmpi_wait_until(door_settled, &i, suci_udp_now_ns() + READY_NS);
-	if (doors.path != DOOR_NONE && doors.client.own[i].state == DOOR_CLIENT_HAVE) {
+	if (doors.client.own[i].state == DOOR_CLIENT_HAVE) {
 		*door = i;
 		return LMPI_OK;
 	}
 	lmpi_doors_relay(name);
-	if (doors.path == DOOR_NONE)
+	if (is_alone() && doors.why[0])
 		snprintf(why, LMPI_WHY, "%s", doors.why);
 	else if (in_time)
 		snprintf(
@@ -331,6 +546,20 @@ await_door(uint32_t *door, char why[LMPI_WHY])
 	return ERR_OTHER;
 }
 
+/* The door of this process. */
+static int
+open_process_door(char why[LMPI_WHY])
+{
+	uint32_t door;
+	int err = lmpi_doors_await(&door, why);
+
+	if (!err)
+		meet_ways_from(&doors.ways, door);
+	else
+		give_doors_up();
+	return err;
+}
+
 int
 lmpi_doors_ready(char why[LMPI_WHY])
 {
@@ -340,10 +569,10 @@ lmpi_doors_ready(char why[LMPI_WHY])
 		return LMPI_OK;
 	if (!doors.client.own)
 		err = make_door_client(why);
-	if (!err && doors.path == DOOR_NONE)
-		err = open_relay(why);
-	if (!err && doors.mine == DOOR_NONE)
-		err = await_door(&doors.mine, why);
+	if (!err && !doors.on)
+		err = begin_relays(why);
+	if (!err && doors.ways.mine == MEET_WAY_NONE)
+		err = open_process_door(why);
 	if (!err)
 		lmpi_world.hides_nodes = true;
 	return err;
@@ -352,20 +581,22 @@ lmpi_doors_ready(char why[LMPI_WHY])
 bool
 lmpi_doors_mine(struct door_address *a)
 {
-	if (doors.mine == DOOR_NONE)
+	if (!doors.client.own || doors.ways.mine == MEET_WAY_NONE)
 		return false;
-	*a = doors.client.own[doors.mine].at;
+	*a = doors.client.own[doors.ways.mine].at;
 	return true;
 }
 
 int
 lmpi_doors_open(uint32_t *door, struct door_address *at, char why[LMPI_WHY])
 {
-	int err = await_door(door, why);
+	int err = lmpi_doors_await(door, why);
 
-	if (!err)
-		*at = doors.client.own[*door].at;
-	return err;
+	if (err)
+		return err;
+	door_client_keep(&doors.client, *door);
+	*at = doors.client.own[*door].at;
+	return LMPI_OK;
 }
 
 void
@@ -374,118 +605,135 @@ lmpi_doors_close(uint32_t door)
 	lmpi_talks_close(door);
 }
 
+/* Those of ports that were not given back: who had them may not be forgotten yet. */
+static void
+seek_doors(void)
+{
+	doors.seek_ns = BASE_NEVER_NS;
+	for (uint32_t i = 0; i < doors.client.owns; i++)
+		if (i != doors.ways.mine)
+			(void)door_client_again(&doors.client, i);
+}
+
 /* ---- doors of others ---- */
 
-uint32_t
-lmpi_import_new(const struct door_address *at, uint32_t door, uint32_t world)
+bool
+lmpi_imports_room(void)
 {
 	struct door_client *c = &doors.client;
-	uint32_t i = door_client_import(c, at, door, world), most = 2 * c->imports_max + 16;
+	uint32_t most = 2 * c->imports_max + 16;
 
-	if (i != DOOR_NONE || most >= DOOR_CLIENT_PLACES)
-		return i;
-	struct door_client_import *more = realloc(c->import, most * sizeof *more);
+	for (uint32_t i = 0; i < c->imports; i++)
+		if (c->import[i].state == DOOR_CLIENT_FREE)
+			return true;
+	if (c->imports < c->imports_max)
+		return true;
+	struct door_client_import *more =
+		most < DOOR_CLIENT_PLACES ? realloc(c->import, most * sizeof *more) : NULL;
 	if (!more)
-		return DOOR_NONE;
+		return false;
 	door_client_grow(c, more, most);
-	return door_client_import(c, at, door, world);
+	return true;
 }
-
-bool
-lmpi_doors_import(uint32_t world, const struct door_address *at)
-{
-	return lmpi_import_new(at, doors.mine, world) != DOOR_NONE;
-}
-
-/* ---- lanes ---- */
 
 void
-lmpi_doors_lane(uint32_t own, uint32_t label, struct suci_lane_conf *c)
+lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
-	*c = (struct suci_lane_conf){.path = doors.path,
+	*c = (struct suci_lane_conf){.path = doors.site[site].path,
 				     .tx_dst_label = label,
 				     .tx_src_label = own,
 				     .rx_dst_label = own,
 				     .rx_src_label = label,
 				     .crc = true,
-				     .mss = doors.mss,
+				     .mss = doors.site[site].mss,
 				     .window = lmpi_net_relay_window(),
 				     .window_max = LMPI_HELD_MAX};
-}
-
-static uint64_t
-salt_of(const struct lmpi_proc *from, const struct lmpi_proc *to)
-{
-	return (from->job ^ from->number) * 0x9e3779b97f4a7c15u + (to->job ^ to->number);
-}
-
-bool
-lmpi_doors_lane_to(uint32_t world, struct suci_lane_conf *c)
-{
-	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
-	const struct lmpi_proc *it = &lmpi_world.proc[world];
-
-	for (uint32_t i = 0; doors.client.up && i < doors.client.imports; i++) {
-		const struct door_client_import *m = &doors.client.import[i];
-		if (m->whose != world || !door_client_reaches(m))
-			continue;
-		lmpi_doors_lane(doors.client.own[m->own].at.label, m->label, c);
-		c->tx_salt = salt_of(me, it);
-		c->rx_salt = salt_of(it, me);
-		return true;
-	}
-	return false;
 }
 
 enum suci_verdict
 lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src)
 {
-	bool more;
+	uint32_t site = site_on_path(path);
 
-	if (path != doors.path || !doors.client.up)
+	if (site == DOOR_NONE || !doors.client.site[site].up)
 		return SUCI_DROPPED;
 	uint32_t own = door_client_mine(&doors.client, dst);
 	if (own == DOOR_NONE)
 		return SUCI_DROPPED;
-	if (own != doors.mine)
-		return lmpi_talk_came(own, src);
-	uint32_t m = door_client_called(&doors.client, 0, own, src, &more);
-	if (m == DOOR_NONE)
-		return more ? SUCI_REFUSED : SUCI_DROPPED;
-	struct lmpi_peer *peer = &eng.peer[doors.client.import[m].whose];
-	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
+	if (own != doors.ways.mine)
+		return lmpi_talk_came(site, own, src);
+	return meet_ways_came(&doors.ways, site, src, eng.now_ns);
 }
 
 void
 lmpi_doors_note(uint32_t path, const void *note, size_t len)
 {
-	if (path == doors.path)
-		door_client_note(&doors.client, 0, note, len);
+	uint32_t site = site_on_path(path);
+
+	if (site != DOOR_NONE)
+		door_client_note(&doors.client, site, note, len);
 }
 
 /* ---- turns ---- */
 
-/* Only time in which this process listened counts: programs compute. */
-static void
-watch_silence(uint64_t now_ns)
+/* A quarter of what counts as silence, that a relay may be asked and answer. */
+static uint64_t
+look_every(void)
 {
 	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
-	uint64_t step = base_min_ns(now_ns - doors.looked_ns, 2 * LOOK_NS);
+
+	return limit ? base_min_ns(LOOK_NS, base_max_ns(limit / 4, 20 * BASE_MS_NS)) : LOOK_NS;
+}
+
+static void
+watch_site(struct lmpi_doors_site *s, uint64_t step_ns, uint64_t now_ns)
+{
+	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
 	uint8_t ping[RELAY_NOTE_MAX];
 	struct suci_path_info info;
 
-	if (!suci_path_info(net.ep, doors.path, &info))
+	if (s->path == DOOR_NONE || !suci_path_info(net.ep, s->path, &info) || !info.up)
 		return;
-	doors.silent_ns = info.last_rx_ns == doors.heard_ns ? doors.silent_ns + step : 0;
-	doors.heard_ns = info.last_rx_ns;
-	doors.looked_ns = now_ns;
-	if (limit && doors.silent_ns > limit) {
-		suci_path_silent(net.ep, doors.path, now_ns);
-	} else if (doors.silent_ns >= LOOK_NS) {
+	s->silent_ns = info.last_rx_ns == s->heard_ns ? s->silent_ns + step_ns : 0;
+	s->heard_ns = info.last_rx_ns;
+	if (limit && s->silent_ns > limit) {
+		suci_path_silent(net.ep, s->path, now_ns);
+	} else if (s->silent_ns >= look_every()) {
 		size_t len = relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping);
-		(void)suci_path_note(net.ep, doors.path, ping, len, now_ns);
+		(void)suci_path_note(net.ep, s->path, ping, len, now_ns);
 		net.dirty = true;
 	}
+}
+
+/* Only time in which this process listened counts: programs compute. */
+static void
+look_at_relays(uint64_t now_ns)
+{
+	uint64_t step = base_min_ns(now_ns - doors.looked_ns, 2 * look_every());
+
+	doors.looked_ns = now_ns;
+	for (uint32_t k = 0; !doors.shared && k < doors.nsites; k++)
+		watch_site(&doors.site[k], step, now_ns);
+	doors.alone_ns = doors.client.up ? 0 : doors.alone_ns + step;
+	if (doors.alone_ns > doors.ways.wait_ns)
+		give_doors_up();
+}
+
+static void
+turn_client(uint64_t now_ns)
+{
+	if (now_ns >= doors.hurry_ns) {
+		doors.hurry_ns = BASE_NEVER_NS;
+		door_client_hurry(&doors.client);
+	}
+	if (now_ns >= doors.seek_ns)
+		seek_doors();
+	meet_ways_turn(&doors.ways, now_ns);
+	if (doors.client.up && !door_client_turn(&doors.client))
+		wake_doors(now_ns + DOOR_CLIENT_SOON_NS);
+	wake_doors(base_min_ns(doors.hurry_ns, doors.seek_ns));
+	wake_doors(meet_ways_due(&doors.ways));
+	wake_doors(lmpi_talks_turn());
 }
 
 void
@@ -494,16 +742,17 @@ lmpi_doors_turn(uint64_t now_ns)
 	if (now_ns < doors.due_ns)
 		return;
 	doors.due_ns = BASE_NEVER_NS;
-	if (!doors.client.up)
+	if (!doors.on)
 		return;
-	if (!door_client_turn(&doors.client))
-		wake_doors(now_ns + DOOR_CLIENT_SOON_NS);
-	wake_doors(lmpi_talks_turn());
-	if (doors.shared || eng.closing)
+	if (!eng.closing)
+		seek_relays(now_ns);
+	turn_client(now_ns);
+	if (eng.closing)
 		return;
-	if (now_ns - doors.looked_ns >= LOOK_NS)
-		watch_silence(now_ns);
-	wake_doors(doors.looked_ns + LOOK_NS);
+	if (now_ns - doors.looked_ns >= look_every())
+		look_at_relays(now_ns);
+	if (doors.on)
+		wake_doors(doors.looked_ns + look_every());
 }
 
 uint64_t
@@ -515,8 +764,9 @@ lmpi_doors_expiry_ns(void)
 void
 lmpi_doors_leave(const char *text)
 {
-	if (doors.path != DOOR_NONE && !doors.shared)
-		suci_path_close(net.ep, doors.path, text, suci_udp_now_ns());
+	for (uint32_t k = 0; !doors.shared && k < doors.nsites; k++)
+		if (doors.site[k].path != DOOR_NONE)
+			suci_path_close(net.ep, doors.site[k].path, text, suci_udp_now_ns());
 }
 
 void
@@ -524,5 +774,6 @@ lmpi_doors_fini(void)
 {
 	free(doors.client.own);
 	free(doors.client.import);
-	doors = (struct lmpi_doors){.path = DOOR_NONE, .mine = DOOR_NONE, .due_ns = BASE_NEVER_NS};
+	free(doors.ways.way);
+	doors = (struct lmpi_doors){.due_ns = BASE_NEVER_NS};
 }

@@ -5,10 +5,14 @@
  *   doors_talk.c  lines of conversations (meet/lines.h) over a pair of doors
  * What others ask of them is engine/others.h.
  *
- * A job that relays connect to other clusters uses the path that it has to one of them; any other
- * opens a path of its own to the relay of LIBMPI_RELAY.  Messages to a process of another job go
- * from the one door of this process to the one of that process.  A conversation has a door for
- * itself, so no two have the same pair of labels.
+ * A job that relays connect to other clusters uses the paths that it has to two of them; any other
+ * opens paths of its own to the one or two relays of LIBMPI_RELAY.  Messages to a process of
+ * another job go from the one door of this process to the one of that process, by ways that outlive
+ * a relay (meet/ways.h).  A conversation has a door for itself, so no two have the same pair of
+ * labels; it ends with its relay.
+ *
+ * Without any relay for LIBMPI_PARTITION_TIMEOUT_S all doors and ways are lost; the next one who
+ * wants some asks again.
  *
  * Threads  the lock is held. */
 #ifndef LMPI_DOORS_H
@@ -17,39 +21,51 @@
 #include "net_private.h"
 
 #include "door/client.h"
+#include "meet/ways.h"
 
 #define DOOR_NONE DOOR_CLIENT_NONE
 
-struct lmpi_doors {
-	uint32_t path; /* DOOR_NONE: no relay carries doors for us now */
-	bool shared;   /* it is the path of this job, which others look after */
+struct lmpi_doors_site {
 	struct suci_addr relay;
-	char why[160]; /* why there is no relay */
+	uint32_t path; /* DOOR_NONE: it carries no doors for us now */
 	uint32_t mss;
-	uint32_t mine;		   /* the door of this process */
-	struct door_client client; /* whose: the process behind an import; DOOR_NONE: a port */
-	uint64_t due_ns;
+	bool is_none; /* who is there is no relay */
 	/* The relay's silence, while somebody listened. */
-	uint64_t looked_ns, heard_ns, silent_ns;
+	uint64_t heard_ns, silent_ns;
+};
+
+struct lmpi_doors {
+	bool on;     /* relays are asked */
+	bool shared; /* by the paths of this job, which others look after */
+	uint32_t nsites;
+	struct lmpi_doors_site site[DOOR_CLIENT_SITES];
+	char why[160];		   /* what became of the relay that was lost last */
+	struct door_client client; /* whose: a way; DOOR_NONE: of a line */
+	struct meet_ways ways;	   /* whose: the process */
+	uint64_t due_ns, looked_ns, hurry_ns;
+	uint64_t seek_ns;  /* then doors of ports are asked for again */
+	uint64_t alone_ns; /* so long no relay was up */
 };
 extern struct lmpi_doors lmpi_doors;
 
-/* The door behind an address, to be asked for with one of ours.  DOOR_NONE: no memory. */
-uint32_t lmpi_import_new(const struct door_address *at, uint32_t door, uint32_t world);
-/* A lane over the relay between two doors; the salts are the caller's. */
-void lmpi_doors_lane(uint32_t own, uint32_t label, struct suci_lane_conf *c);
+/* A door that this process HAS, for whatever; waits for the relay. */
+int lmpi_doors_await(uint32_t *door, char why[LMPI_WHY]);
+/* The client of doors has room for one more import.  false: no memory. */
+bool lmpi_imports_room(void);
+/* A lane over the relay of that site between two doors; the salts are the caller's. */
+void lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c);
 
 /* --- doors_talk.c */
 /* There is a client of doors. */
 void lmpi_talks_begin(void);
 /* A first segment for one of our ports. */
-enum suci_verdict lmpi_talk_came(uint32_t door, uint32_t label);
-void lmpi_talk_gone(uint32_t label);
+enum suci_verdict lmpi_talk_came(uint32_t site, uint32_t door, uint32_t label);
+void lmpi_talk_gone(uint32_t site, uint32_t label);
 void lmpi_talk_lost(uint32_t import, bool refused);
 void lmpi_talks_close(uint32_t door);
 /* When the next one is due. */
 uint64_t lmpi_talks_turn(void);
-/* The relay is gone, and all with it. */
-void lmpi_talks_over(void);
+/* The relay of that site is gone, and all that went by it. */
+void lmpi_talks_over(uint32_t site);
 
 #endif

@@ -33,10 +33,10 @@ give_memory(void *user, void *mem)
 }
 
 static void
-line_lane(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c)
+line_lane(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	(void)user;
-	lmpi_doors_lane(doors.client.own[own].at.label, label, c);
+	lmpi_doors_lane(site, doors.client.own[own].at.label, label, c);
 }
 
 static void
@@ -68,9 +68,9 @@ lmpi_talks_begin(void)
 /* ---- beginning ---- */
 
 enum suci_verdict
-lmpi_talk_came(uint32_t door, uint32_t label)
+lmpi_talk_came(uint32_t site, uint32_t door, uint32_t label)
 {
-	return meet_lines_came(&lines, door, label, eng.now_ns);
+	return meet_lines_came(&lines, site, door, label, eng.now_ns);
 }
 
 bool
@@ -88,7 +88,7 @@ lmpi_doors_knock(uint32_t door)
 bool
 lmpi_doors_lead(const struct door_address *to)
 {
-	return meet_lines_lead(&lines, doors.mine, to);
+	return doors.client.own && meet_lines_lead(&lines, doors.ways.mine, to);
 }
 
 static bool
@@ -96,7 +96,7 @@ import_settled(void *arg)
 {
 	const struct door_client_import *m = &doors.client.import[*(const uint32_t *)arg];
 
-	return doors.path == DOOR_NONE || door_client_reaches(m) || m->state == DOOR_CLIENT_OVER;
+	return !doors.on || door_client_reaches(m) || m->state == DOOR_CLIENT_OVER;
 }
 
 static int
@@ -104,7 +104,7 @@ why_not_called(const struct door_address *a, const struct door_client_import *m,
 {
 	uint32_t ip = a->relay[0].ipv4;
 
-	if (doors.path == DOOR_NONE)
+	if (!doors.on || !doors.client.up)
 		snprintf(why, LMPI_WHY, "%s", doors.why);
 	else if (m->state == DOOR_CLIENT_OVER)
 		snprintf(why, LMPI_WHY,
@@ -124,13 +124,13 @@ why_not_called(const struct door_address *a, const struct door_client_import *m,
 static int
 begin_call(uint32_t line, const struct door_address *to, uint32_t *import, char why[LMPI_WHY])
 {
-	struct door_address at;
 	uint32_t door;
-	int err = lmpi_doors_open(&door, &at, why);
+	int err = lmpi_doors_await(&door, why);
 
 	if (err)
 		return err;
-	*import = lmpi_import_new(to, door, DOOR_NONE);
+	*import = lmpi_imports_room() ? door_client_import(&doors.client, to, door, DOOR_NONE)
+				      : DOOR_NONE;
 	if (*import == DOOR_NONE) {
 		lmpi_doors_close(door);
 		snprintf(why, LMPI_WHY, "out of memory");
@@ -147,7 +147,7 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	uint32_t line, import = DOOR_NONE;
 	int err;
 
-	if (to->realm != doors.client.own[doors.mine].at.realm) {
+	if (to->realm != doors.client.own[doors.ways.mine].at.realm) {
 		snprintf(why, LMPI_WHY,
 			 "the port is of another realm than this job: LIBMPI_REALM has to be the "
 			 "same in both");
@@ -161,7 +161,7 @@ lmpi_doors_call(const struct door_address *to, uint64_t deadline_ns, uint32_t *t
 	err = begin_call(line, to, &import, why);
 	if (!err) {
 		(void)lmpi_wait_until(import_settled, &import, deadline_ns);
-		if (doors.path == DOOR_NONE || !meet_lines_go(&lines, line, eng.now_ns))
+		if (!doors.on || !meet_lines_go(&lines, line, eng.now_ns))
 			err = why_not_called(to, &doors.client.import[import], why);
 	}
 	if (err)
@@ -215,9 +215,9 @@ lmpi_doors_hang_up(uint32_t talk)
 /* ---- what doors and lanes tell ---- */
 
 void
-lmpi_talk_gone(uint32_t label)
+lmpi_talk_gone(uint32_t site, uint32_t label)
 {
-	meet_lines_gone(&lines, label, eng.now_ns);
+	meet_lines_gone(&lines, site, label, eng.now_ns);
 }
 
 void
@@ -233,9 +233,9 @@ lmpi_talks_close(uint32_t door)
 }
 
 void
-lmpi_talks_over(void)
+lmpi_talks_over(uint32_t site)
 {
-	meet_lines_over(&lines, eng.now_ns);
+	meet_lines_over(&lines, site, eng.now_ns);
 }
 
 uint64_t

@@ -33,14 +33,11 @@ lmpi_net_relay_window(void)
 	return w < 64 ? 64 : w > 1024 ? 1024 : w;
 }
 
-/* False: not yet. */
-static bool
+static void
 open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 {
 	const struct lmpi_route *to = &lmpi_route[peer->world];
 
-	if (to->door)
-		return lmpi_doors_lane_to(peer->world, c);
 	*c = relay_pair_lane(lmpi_world.rank, peer->world, to->label - peer->world,
 			     LMPI_LABEL_BASE);
 	if (peer->world >= lmpi_world.size)
@@ -57,7 +54,6 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		c->crc = false;
 		c->window = DIRECT_WINDOW;
 	}
-	return true;
 }
 
 bool
@@ -68,8 +64,9 @@ lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 
 	if (to->has_lane)
 		return true;
-	if (!open_conf(peer, path, &c))
-		return false;
+	if (to->door)
+		return lmpi_doors_open_lane(peer->world);
+	open_conf(peer, path, &c);
 	int err = suci_lane_open(net.lanes, &c, &to->lane, suci_udp_now_ns());
 	if (err) {
 		lmpi_fail("cannot open a lane to rank %u: %s", peer->world, suci_strerror(err));

@@ -122,6 +122,10 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	}
 	struct lmpi_peer *peer = &eng.peer[rank];
 	lmpi_route[peer->world].has_lane = false;
+	if (lmpi_route[peer->world].door) {
+		lmpi_doors_lane_down(peer->world, text);
+		return;
+	}
 	/* A direct path's end is reported too, and says more. */
 	if (lmpi_speaks_impi(peer) && lmpi_outlive && lmpi_outlive(peer->world))
 		return;
@@ -365,6 +369,8 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 			relayset_path_up(net.relays, path, addr, known ? h.mtu : 0, eng.now_ns);
 		net.path_use[path] = taken ? USE_RELAY : USE_OTHER_RELAY;
 		net.dirty |= taken;
+		if (taken)
+			lmpi_doors_relay_up();
 		return;
 	}
 	uint32_t slot = use;

@@ -85,7 +85,12 @@ void lmpi_doors_note(uint32_t path, const void *note, size_t len);
 /* A segment for a pair of labels without a lane, over the relay's path. */
 enum suci_verdict lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src);
 /* The lane to a process behind a door; false: not yet. */
-bool lmpi_doors_lane_to(uint32_t world, struct suci_lane_conf *c);
+bool lmpi_doors_open_lane(uint32_t world);
+/* It is not needed any more; it is unusable. */
+void lmpi_doors_forget(uint32_t world);
+void lmpi_doors_lane_down(uint32_t world, const char *text);
+/* A relay of this job is up. */
+void lmpi_doors_relay_up(void);
 void lmpi_doors_turn(uint64_t now_ns);
 uint64_t lmpi_doors_expiry_ns(void);
 void lmpi_doors_leave(const char *text);

@@ -531,7 +531,12 @@ lmpi_net_shun(uint32_t world)
 		return;
 	relayset_failed(net.relays, world, eng.now_ns);
 	net.dirty = true;
-	if ((r->reach == LMPI_REACH_RELAY || r->door) && r->has_lane) {
+	if (r->door) {
+		eng.in_transport = true;
+		lmpi_doors_forget(world);
+		eng.in_transport = was;
+	}
+	if (r->reach == LMPI_REACH_RELAY && r->has_lane) {
 		eng.in_transport = true;
 		suci_lane_close(net.lanes, r->lane, suci_udp_now_ns());
 		eng.in_transport = was;

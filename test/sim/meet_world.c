@@ -34,9 +34,10 @@ give_memory(void *user, void *mem)
 }
 
 static void
-lane_of_line(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c)
+lane_of_line(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	const struct mt_node *n = user;
+	(void)site;
 	*c = (struct suci_lane_conf){.path = n->path,
 				     .tx_dst_label = label,
 				     .tx_src_label = n->own[own].at.label,
@@ -113,7 +114,7 @@ meet_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 	(void)path;
 	if (own == DOOR_CLIENT_NONE || own == n->mine)
 		return SUCI_DROPPED;
-	return meet_lines_came(&n->lines, own, src, n->w->s->now_ns);
+	return meet_lines_came(&n->lines, 0, own, src, n->w->s->now_ns);
 }
 
 static void
@@ -170,7 +171,7 @@ go_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (n->mine != DOOR_CLIENT_NONE)
 		door_client_close(&n->client, n->mine);
 	n->mine = DOOR_CLIENT_NONE;
-	meet_lines_over(&n->lines, n->w->s->now_ns);
+	meet_lines_over(&n->lines, 0, n->w->s->now_ns);
 	for (uint32_t i = 0; i < n->client.imports; i++)
 		if (n->import[i].whose != DOORS_NONE)
 			door_client_drop(&n->client, i);
@@ -240,8 +241,7 @@ static void
 hear_gone(void *user, uint32_t site, uint32_t label)
 {
 	struct mt_node *n = user;
-	(void)site;
-	meet_lines_gone(&n->lines, label, n->w->s->now_ns);
+	meet_lines_gone(&n->lines, site, label, n->w->s->now_ns);
 }
 
 static const struct door_client_ops client_ops_of_root = {.say = say_to_relay,
@@ -429,7 +429,7 @@ mt_kill(struct mt_node *n)
 	hang_up_all(n);
 	mt_root_end(n);
 	suci_fini(n->ep, n->w->s->now_ns);
-	meet_lines_over(&n->lines, n->w->s->now_ns);
+	meet_lines_over(&n->lines, 0, n->w->s->now_ns);
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++)
 		if (n->lines.line[i].state != MEET_LINE_FREE) {
 			n->lines.line[i].unacked = 0;

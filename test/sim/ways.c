@@ -27,7 +27,7 @@ check_alive(struct wy *w)
 }
 
 static void
-check_told(struct wy *w)
+check_ways_told(struct wy *w)
 {
 	for (uint32_t i = 0; i < w->nnodes && !w->s->failed; i++)
 		for (uint32_t k = 0; k < w->nnodes && w->node[i].alive; k++)
@@ -173,7 +173,7 @@ ways_run(uint64_t seed, bool verbose, struct outcome *o)
 	await_all(w, 60 * BASE_S_NS);
 	wy_pass(w, WY_WAIT + 2 * BASE_S_NS);
 	check_alive(w);
-	check_told(w);
+	check_ways_told(w);
 	if (coin(&g, 30))
 		lose_cluster(w);
 	snprintf(o->note, sizeof o->note,
@@ -196,7 +196,7 @@ struct ways_watch {
 };
 
 static bool
-is_time_to_die(void *arg)
+is_time_for_kill(void *arg)
 {
 	const struct ways_watch *m = arg;
 	return m->w->s->events >= m->until || wy_all_there(m->w);
@@ -204,8 +204,8 @@ is_time_to_die(void *arg)
 
 /* The events that it takes. */
 static uint64_t
-talk_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct ways_kill kill,
-	  uint64_t *gap, struct outcome *o)
+talk_with_kill(uint64_t seed, bool verbose, const struct doors_conf *c, struct ways_kill kill,
+	       uint64_t *gap, struct outcome *o)
 {
 	struct wy *w = wy_new(seed, verbose, c, 2);
 	w->blocks = KILLED_BLOCKS;
@@ -215,7 +215,7 @@ talk_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct ways_k
 	uint64_t first = w->s->events;
 	meet_all(w);
 	struct ways_watch m = {w, kill.after ? first + kill.after : UINT64_MAX};
-	sim_run(w->s, w->s->now_ns + 60 * BASE_S_NS, is_time_to_die, &m);
+	sim_run(w->s, w->s->now_ns + 60 * BASE_S_NS, is_time_for_kill, &m);
 	uint64_t events = w->s->events - first;
 	if (kill.after)
 		doors_kill_relay(&w->d->relay[kill.relay]);
@@ -240,12 +240,13 @@ ways_kills_run(uint64_t seed, bool verbose, struct outcome *o)
 	doors_conf_default(&c);
 	c.relays = 2;
 	c.wan_ns = between(&g, 1, 40) * BASE_MS_NS;
-	uint64_t gap = 0, events = talk_once(world, verbose, &c, (struct ways_kill){0}, &gap, o);
+	uint64_t gap = 0,
+		 events = talk_with_kill(world, verbose, &c, (struct ways_kill){0}, &gap, o);
 	uint64_t hash = o->hash, all = o->events, tried = 0;
 	uint32_t relays = c.relays * c.nclusters;
 	for (uint64_t i = slice; i < events * relays && o->ok; i += WAYS_SLICES) {
 		struct ways_kill kill = {1 + i / relays, (uint32_t)(i % relays)};
-		(void)talk_once(world, verbose, &c, kill, &gap, o);
+		(void)talk_with_kill(world, verbose, &c, kill, &gap, o);
 		hash = hash * 31 + o->hash;
 		all += o->events;
 		tried++;

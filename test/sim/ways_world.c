@@ -232,7 +232,7 @@ site_went(void *user, uint32_t path, enum suci_down why, const char *text)
 }
 
 static void
-hear_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+take_site_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct wy_node *n = user;
 	(void)now_ns;
@@ -240,8 +240,8 @@ hear_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 }
 
 static int
-refuse_all(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	   char why[SUCI_TEXT_MAX])
+refuse_way_paths(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		 char why[SUCI_TEXT_MAX])
 {
 	(void)user, (void)from, (void)hello, (void)hello_len;
 	snprintf(why, SUCI_TEXT_MAX, "nobody opens paths to a process");
@@ -256,10 +256,10 @@ static const struct suci_lane_ops lane_ops_of_way = {.block_begin = begin_way_bl
 						     .release = release_for_way,
 						     .lane_down = end_way_lane,
 						     .lane_unknown = way_unknown,
-						     .accept = refuse_all,
+						     .accept = refuse_way_paths,
 						     .path_up = site_came,
 						     .path_down = site_went,
-						     .note = hear_note};
+						     .note = take_site_note};
 
 /* ---- what the client of doors tells ---- */
 
@@ -271,7 +271,7 @@ say_to_site(void *user, uint32_t site, const void *note, size_t len)
 }
 
 static void
-own_opened(void *user, uint32_t own)
+way_door_opened(void *user, uint32_t own)
 {
 	struct wy_node *n = user;
 	if (n->ways.mine != MEET_WAY_NONE)
@@ -302,7 +302,7 @@ way_caller_left(void *user, uint32_t site, uint32_t label)
 
 static const struct door_client_ops client_ops_of_way = {.say = say_to_site,
 							 .wake = wake_ways,
-							 .opened = own_opened,
+							 .opened = way_door_opened,
 							 .reached = way_reached,
 							 .lost = way_lost,
 							 .left = way_caller_left};
@@ -312,7 +312,7 @@ static const struct door_client_ops client_ops_of_way = {.say = say_to_site,
 static sim_fn wake_way;
 
 static struct doors_relay *
-relay_at(const struct wy_node *n, uint32_t site)
+relay_of_site(const struct wy_node *n, uint32_t site)
 {
 	return &n->w->d->relay[n->cluster + site * n->w->d->conf.nclusters];
 }
@@ -327,7 +327,7 @@ call_relays(struct wy_node *n)
 		if (n->path[k] != WY_NONE)
 			continue;
 		uint64_t retry = n->client.site[k].retry_ns;
-		struct suci_addr to = relay_addr_v4(relay_at(n, k)->ipv4[RELAY_LEG_PRIVATE],
+		struct suci_addr to = relay_addr_v4(relay_of_site(n, k)->ipv4[RELAY_LEG_PRIVATE],
 						    UDP_PORT, RELAY_LEG_PRIVATE);
 		if (now >= retry &&
 		    !suci_path_open(n->ep, &to, hello, sizeof hello, &n->path[k], now))
@@ -399,7 +399,7 @@ say_datagrams(struct wy_node *n)
 }
 
 static void
-check_node(struct wy_node *n)
+check_way_node(struct wy_node *n)
 {
 	if (++n->looks % 64)
 		return;
@@ -422,7 +422,7 @@ drive_way(struct wy_node *n)
 		if (n->say_ns > s->now_ns)
 			break;
 	}
-	check_node(n);
+	check_way_node(n);
 	uint64_t at = base_min_ns(base_min_ns(suci_expiry_ns(n->ep), n->say_ns), n->send_ns);
 	if (at != BASE_NEVER_NS && at != n->wake_ns) {
 		n->wake_ns = at;
@@ -447,7 +447,7 @@ bounce_way(struct wy_node *n, const struct sim_buf *buf)
 {
 	struct suci_addr at = relay_addr_v4(n->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
-		struct doors_relay *r = relay_at(n, k);
+		struct doors_relay *r = relay_of_site(n, k);
 		if (!r->alive || r->port[RELAY_LEG_PRIVATE] != buf->from)
 			continue;
 		suci_path_unreachable(r->ep, &at, buf->data, buf->len, n->w->s->now_ns);
@@ -582,7 +582,7 @@ wy_new(uint64_t seed, bool verbose, const struct doors_conf *c, uint32_t nodes)
 		n->port = sim_add_port(w->s, n, deliver_way, n->cluster, n->ipv4);
 		for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
 			uint32_t out = sim_add_link(w->s, &lan), in = sim_add_link(w->s, &lan);
-			uint32_t relay = relay_at(n, k)->port[RELAY_LEG_PRIVATE];
+			uint32_t relay = relay_of_site(n, k)->port[RELAY_LEG_PRIVATE];
 			sim_set_route(w->s, n->port, relay, &out, 1);
 			sim_set_route(w->s, relay, n->port, &in, 1);
 		}

@@ -181,10 +181,11 @@ kit_give(void *user, void *mem)
 }
 
 static inline void
-kit_lane(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c)
+kit_lane(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	const struct kit_end *e = user;
 	uint32_t mine = e->own[own].at.label;
+	(void)site;
 
 	*c = (struct suci_lane_conf){.path = e->path,
 				     .tx_dst_label = label,
@@ -276,7 +277,7 @@ kit_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 	(void)path;
 	if (own == DOOR_CLIENT_NONE || own != e->port)
 		return SUCI_DROPPED;
-	e->verdict = meet_lines_came(&e->lines, own, src, e->k->l.now_ns);
+	e->verdict = meet_lines_came(&e->lines, 0, own, src, e->k->l.now_ns);
 	return e->verdict;
 }
 
@@ -324,8 +325,7 @@ static inline void
 kit_left(void *user, uint32_t site, uint32_t label)
 {
 	struct kit_end *e = user;
-	(void)site;
-	meet_lines_gone(&e->lines, label, e->k->l.now_ns);
+	meet_lines_gone(&e->lines, site, label, e->k->l.now_ns);
 }
 
 static const struct door_client_ops kit_client_ops = {.say = kit_say,
@@ -429,7 +429,7 @@ kit_relay_gone(struct kit_end *e)
 		if (e->k->whose[i] == e)
 			kit_leave(e->k, i);
 	}
-	meet_lines_over(&e->lines, e->k->l.now_ns);
+	meet_lines_over(&e->lines, 0, e->k->l.now_ns);
 }
 
 static inline uint32_t

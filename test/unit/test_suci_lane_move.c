@@ -124,7 +124,7 @@ test_rest_and_move_back(void **state)
 }
 
 static void
-test_refusals(void **state)
+moves_are_refused(void **state)
 {
 	(void)state;
 	struct world *w = world_new(3, 20000);
@@ -177,7 +177,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once_and_in_order),
 		cmocka_unit_test(test_rest_and_move_back),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(moves_are_refused),
 	};
 	return cmocka_run_group_tests_name("lanes that move", tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ struct meet_line {
 	bool closes; /* its door is that of a port that is closed */
 	uint32_t lane;
 	uint32_t door;	   /* ours: of the port, or of this line */
+	uint32_t site;	   /* of the relay by which it goes; CALLS: not known yet */
 	uint32_t import;   /* of the port; NONE: we were called */
 	uint32_t label;	   /* what our relay calls the other door */
 	uint32_t unacked;  /* blocks */
@@ -77,8 +78,10 @@ struct meet_lines_ops {
 	/* NULL: none left. */
 	void *(*take)(void *user, size_t bytes);
 	void (*give)(void *user, void *mem);
-	/* Of a lane between that door of ours and that label; salts are ours. */
-	void (*lane)(void *user, uint32_t own, uint32_t label, struct suci_lane_conf *c);
+	/* Of a lane between that door of ours and that label, by the relay of that site; salts are
+	 * ours. */
+	void (*lane)(void *user, uint32_t site, uint32_t own, uint32_t label,
+		     struct suci_lane_conf *c);
 	/* That lane is of that line. */
 	void (*opened)(void *user, uint32_t lane, uint32_t line);
 	/* meet_lines_turn() has something to do. */
@@ -111,9 +114,9 @@ void meet_lines_call(struct meet_lines *l, uint32_t line, uint32_t door, uint32_
 bool meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns);
 
 /* ---- being called */
-/* A first segment for a door that is a port's. */
-enum suci_verdict meet_lines_came(struct meet_lines *l, uint32_t door, uint32_t label,
-				  uint64_t now_ns);
+/* A first segment for a door that is a port's, from the relay of that site. */
+enum suci_verdict meet_lines_came(struct meet_lines *l, uint32_t site, uint32_t door,
+				  uint32_t label, uint64_t now_ns);
 /* The first at that door who has said something, or NONE. */
 uint32_t meet_lines_knocks(const struct meet_lines *l, uint32_t door);
 /* The same; now it is a conversation. */
@@ -133,11 +136,11 @@ bool meet_lines_heard(const struct meet_lines *l, uint32_t line);
 void meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns);
 
 /* ---- what the client of doors tells */
-/* Who is called so by our relay is gone. */
-void meet_lines_gone(struct meet_lines *l, uint32_t label, uint64_t now_ns);
+/* Who is called so by the relay of that site is gone. */
+void meet_lines_gone(struct meet_lines *l, uint32_t site, uint32_t label, uint64_t now_ns);
 void meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused);
-/* The relay is gone, and all with it. */
-void meet_lines_over(struct meet_lines *l, uint64_t now_ns);
+/* The relay of that site is gone, and all with it that goes by it. */
+void meet_lines_over(struct meet_lines *l, uint32_t site, uint64_t now_ns);
 void meet_lines_turn(struct meet_lines *l, uint64_t now_ns);
 /* When the next turn is due; never, if nothing waits for the clock. */
 uint64_t meet_lines_due(const struct meet_lines *l);

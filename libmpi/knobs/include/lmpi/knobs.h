@@ -66,7 +66,8 @@
 	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
 	       "those of this job and of all jobs that it ever connects to or starts")             \
 	TEXT(RELAY, "LIBMPI_RELAY", "those of the job",                                            \
-	     "relay of this cluster for jobs in others: 10.0.0.254:7812, [fd00::fe]:7812")         \
+	     "one or two relays of this cluster for jobs in others: "                              \
+	     "10.0.0.254:7812,10.0.0.253:7812")                                                    \
 	TEXT(REALM, "LIBMPI_REALM", "none",                                                        \
 	     "word that jobs which connect over relays have in common")                            \
 	TEXT(PARENT_PORT, "LIBMPI_PARENT_PORT", "none",                                            \
