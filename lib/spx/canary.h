@@ -21,6 +21,7 @@
 	X(TWO_LEADS, "every process of an ordered chain is given frames, and takes them") \
 	X(LAZY_CHAIN, "an I/O process gives over the first of its chains alone")          \
 	X(NOT_DROPPED, "what a dead process had is done again, and is to be given up")    \
+	X(BLAMED, "a frame that waited at who died is blamed as if it had been begun")    \
 	X(POISON, "a frame in which one after another dies is never set aside")           \
 	X(SLOW_START, "a process that comes to a running pipeline asks for no row")
 

@@ -42,8 +42,9 @@ enum spx_type {
 	SPX_MSG_ROW,
 	SPX_MSG_WHERE, /* where is it now? */
 	SPX_MSG_HERE,  /* want: the process that has it, or SPX_NONE */
-	SPX_MSG_IN,    /* the program is in this frame, of one that died; DONE: no more */
-	SPX_MSG_LAST = SPX_MSG_IN
+	SPX_MSG_IN,    /* the program is to be in this frame, of one that died; DONE: no more */
+	SPX_MSG_CLEAR, /* of an IN: it is known, begin */
+	SPX_MSG_LAST = SPX_MSG_CLEAR
 };
 
 #define SPX_BIT_AGAIN	1u
@@ -87,6 +88,7 @@ struct spx_slot {
 	enum spx_slot_state state;
 	bool listed, again, lost, skipped, has_out;
 	bool inside;	/* I/O: the program there is in it, or was as it died */
+	bool cleared;	/* computing: the I/O process knows that it begins */
 	uint8_t deaths; /* I/O: of processes that died with it, and in it */
 	uint8_t tries;
 	uint16_t from; /* I/O: cluster of who put it */
@@ -158,6 +160,7 @@ struct spx {
 	struct spx_origin *origin; /* [conf.origins_max] */
 	struct spx_list line;	   /* HELD, READY: by number */
 	struct spx_list queue;	   /* QUEUED: likewise */
+	struct spx_slot *asking;   /* QUEUED, and begins once the I/O process knows; or NULL */
 	uint32_t held;		   /* I/O: frames that nobody has got yet */
 	uint64_t *asks;		   /* [conf.room][asks_words]: who has not answered */
 	uint32_t asks_words;
@@ -262,6 +265,10 @@ uint32_t spx_io_ready(const struct spx *s, const struct spx_proc *to);
 /* --- aside.c */
 /* Of a frame that somebody died with: the program begins it here, or has ended it. */
 void spx_say_inside(struct spx *s, const struct spx_slot *t, bool inside);
+/* Nobody died with it, or who gave it knows that it begins. */
+bool spx_is_cleared(const struct spx *s, const struct spx_slot *t);
+void spx_ask_to_begin(struct spx *s, struct spx_slot *t);
+void spx_queued_timer(struct spx *s, struct spx_slot *t);
 void spx_inside_message(struct spx *s, uint32_t from, const struct spx_msg *m);
 /* Whoever had it has died. */
 void spx_count_death(struct spx *s, struct spx_slot *t);

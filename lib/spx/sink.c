@@ -189,6 +189,9 @@ spx_sink_message(struct spx *s, uint32_t from, const struct spx_msg *m)
 		return;
 	} else if (m->type == SPX_MSG_GIVE) {
 		take_give(s, from, m);
+	} else if (m->type == SPX_MSG_CLEAR) {
+		if (t && t->up == from)
+			t->cleared = true;
 	} else { /* NOTHING */
 		struct spx_want *w = find_want(s, from, m->want);
 		if (!w)
@@ -220,12 +223,17 @@ spx_queue_go(struct spx *s)
 {
 	bool lacking = false;
 
+	/* One before it has come, where order is kept. */
+	if (s->asking && !spx_may_begin(s, s->asking))
+		s->asking = NULL;
 	for (struct spx_slot *t = s->queue.first; t;) {
 		struct spx_slot *next = t->next;
 		bool may = spx_may_begin(s, t);
 		if (may && t->skipped) {
 			pass_on_slot(s, t);
 			next = s->queue.first; /* another one may begin now */
+		} else if (may && !spx_is_cleared(s, t)) {
+			spx_ask_to_begin(s, t);
 		} else if (may) {
 			t->o->lacks_ns = BASE_NEVER_NS;
 			s->news_ready = true;
@@ -251,10 +259,10 @@ spx_begin(struct spx *s, struct spx_frame *f, uint64_t now_ns)
 	if (!s->me || s->me->state == SPX_DEAD)
 		return false;
 	for (struct spx_slot *t = s->queue.first; t; t = t->next) {
-		if (t->skipped || !spx_may_begin(s, t))
+		if (t->skipped || !spx_may_begin(s, t) || !spx_is_cleared(s, t) ||
+		    (s->asking && s->asking != t))
 			continue;
 		spx_slot_set(s, t, SPX_SLOT_BEGUN);
-		spx_say_inside(s, t, true);
 		spx_arm_stall(s, t);
 		s->count.begun++;
 		*f = (struct spx_frame){t->o->id, t->number, t->again, t->lost,
@@ -297,6 +305,7 @@ spx_abandon(struct spx *s, uint32_t origin, uint64_t number, uint64_t now_ns)
 	if (!t)
 		return false;
 	spx_say_inside(s, t, false);
+	t->cleared = false;
 	spx_drop(s, &t->out);
 	t->again = true;
 	spx_slot_set(s, t, SPX_SLOT_QUEUED);

@@ -172,6 +172,8 @@ spx_slot_set(struct spx *s, struct spx_slot *t, enum spx_slot_state state)
 		t->ask = SPX_NONE;
 	}
 	bool waited = spx_is_waiting(t->state), waits = spx_is_waiting(state);
+	if (s->asking == t)
+		s->asking = NULL;
 	t->state = state;
 	t->tries = 0;
 	t->since_ns = s->now_ns;

@@ -403,6 +403,7 @@ take_message(struct spx *s, uint32_t from, const struct spx_msg *m)
 		break;
 	case SPX_MSG_NOTHING:
 	case SPX_MSG_GIVE:
+	case SPX_MSG_CLEAR:
 	case SPX_MSG_ASK:
 	case SPX_MSG_FORGOT:
 		spx_sink_message(s, from, m);
@@ -497,8 +498,10 @@ fire_slot(struct spx *s, struct spx_slot *t)
 	if (t->state == SPX_SLOT_DONE) {
 		s->count.repeated++;
 		spx_tell_up(s, t);
-	} else if (t->state == SPX_SLOT_TAKEN || t->state == SPX_SLOT_QUEUED ||
-		   t->state == SPX_SLOT_BEGUN || t->state == SPX_SLOT_HELD) {
+	} else if (t->state == SPX_SLOT_QUEUED) {
+		spx_queued_timer(s, t);
+	} else if (t->state == SPX_SLOT_TAKEN || t->state == SPX_SLOT_BEGUN ||
+		   t->state == SPX_SLOT_HELD) {
 		spx_stalled(s, t);
 	} else if (t->state == SPX_SLOT_PUT) {
 		s->count.repeated++;

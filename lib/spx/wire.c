@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages, big-endian:
  *
- *    0  version 0xf5, type, bits, 0
+ *    0  version 0xf6, type, bits, 0
  *    4  u32 want
  *    8  u64 view
  *   16  u64 number
@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 
-#define VERSION 0xf5
+#define VERSION 0xf6
 
 size_t
 spx_write(uint8_t *to, const struct spx_msg *m)

@@ -109,7 +109,7 @@ make_fuzz_view(struct rig *r)
 static void
 take_input(struct rig *r, uint32_t from, const uint8_t *data, size_t len)
 {
-	uint8_t m[SPX_HEAD + 256] = {0xf5};
+	uint8_t m[SPX_HEAD + 256] = {0xf6};
 
 	if (len > sizeof m - 8)
 		return;

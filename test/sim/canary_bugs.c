@@ -277,6 +277,7 @@ static const struct plan {
 	P(DRAINED, run, B(COMPLETE)),
 	P(NOT_DROPPED, run, B(ONCE)),
 	P(POISON, run, B(COMPLETE)),
+	P(BLAMED, aside_run, B(ALIVE)),
 	P(LAZY_CHAIN, chain_run, B(PROMPT)),
 	P(SLOW_START, chain_run, B(PROMPT)),
 #undef P

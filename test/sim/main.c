@@ -166,6 +166,8 @@ const struct scenario scenarios[] = {
 	{"doors-pairs", "doors with two relays in each cluster", false, doors_pairs_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
+	{"spx-aside", "frames that end who filters them: set aside, no other is", false,
+	 spx_aside_run, NULL},
 	{"spx-chain", "a second filter: 1.9 times, the first frame in 1 s, none lost by a drain",
 	 true, spx_chain_run, NULL},
 	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",

@@ -177,6 +177,7 @@ void sp_failing_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_masters_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spx.c */
 void spx_run(uint64_t seed, bool verbose, struct outcome *o);
+void spx_aside_run(uint64_t seed, bool verbose, struct outcome *o);
 void spx_chain_run(uint64_t seed, bool verbose, struct outcome *o);
 /* engines.c */
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);

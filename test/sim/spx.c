@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scenarios "spx" and "spx-chain": pipelines of clusters that are rebuilt while they run.
+/* Scenarios "spx", "spx-aside" and "spx-chain": pipelines of clusters that are rebuilt while they
+ * run.
  *
  * spx: input -> filter -> output, each seed with links that lose and reorder, and with five faults
  * or more, a third of them while the last one is not over: computing ranks, I/O processes and
  * whole clusters die, processes are cut off (and stop, or come back), a second filter is chained,
  * chains are drained and chained again.  Each frame must be taken once.
+ * spx-aside: frames that end whoever filters them are set aside, and no others.
  * spx-chain: nothing fails; a second filter doubles what goes through, its first frame comes
  * within a second, and nothing is lost while the first is drained. */
 #include "draw.h"
@@ -207,6 +209,31 @@ spx_run(uint64_t seed, bool verbose, struct outcome *o)
 		 p.faults, w->nnode, (unsigned long long)w->committed,
 		 (unsigned long long)w->begun_again, (unsigned long long)w->repeats,
 		 (unsigned long long)w->bypassed);
+	spxw_free(w, o);
+}
+
+/* ---- spx-aside ----------------------------------------------------------------------- */
+
+/* Frames end who filters them, and nothing else does: no other frame is set aside. */
+void
+spx_aside_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	struct base_prng p = base_prng_seed(seed ^ 0xa51de);
+	struct spxw_conf c = draw_conf(&p);
+
+	/* A word that a frame has ended is lost where views differ: then it is blamed once more. */
+	c.aside = (uint32_t)between(&p, 3, 5);
+	c.fatal = true;
+	c.in_flight = SPX_EPOCH;
+	c.on_lost = SPX_WAIT;
+	/* As Suci brings messages: each once, in order. */
+	c.loss_ppb = c.dup_ppb = c.reorder_ppb = 0;
+	struct spxw *w = spxw_new(seed, verbose, &c);
+	run_until_still(w);
+	if (!w->s->failed)
+		spxw_check_end(w);
+	snprintf(o->note, sizeof o->note, "%llu frames set aside, %llu taken, %u processes",
+		 (unsigned long long)w->aside, (unsigned long long)w->finished, w->nnode);
 	spxw_free(w, o);
 }
 

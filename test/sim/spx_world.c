@@ -17,7 +17,7 @@
 #define FILTERED   0x5a
 #define CHECK_EACH 32u
 #define POISONED   101u
-#define LOST_WORDS 10u /* that a program is in a frame: links lose, and views change */
+#define LOST_WORDS 2u /* that somebody died with it: who has it from another one does not know */
 
 static sim_fn wake_node;
 
@@ -277,6 +277,14 @@ log_event(void *user, const struct spx_event *e)
 	struct spxw_node *n = user;
 
 	sim_log(n->w->s, "process %u: %s", id_of_node(n), e->text);
+	if (e->kind != SPX_EVENT_ASIDE)
+		return;
+	struct spxw_truth *t = truth_of(n->w, e->origin, e->number);
+	INVARIANT(n->w->s, ALIVE, t->killed || !n->w->conf.fatal,
+		  "frame %llu of rank %u is set aside, and it ends nobody",
+		  (unsigned long long)e->number, e->origin & 0xffff);
+	n->w->aside += !t->aside;
+	t->aside = true;
 }
 
 static void *

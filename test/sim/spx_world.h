@@ -49,7 +49,8 @@ struct spxw_truth {
 	uint32_t by;	   /* the node that is or was in it last, + 1 */
 	uint32_t finished; /* by the last stage */
 	uint32_t root;	   /* the node of its origin that has forgotten it, + 1 */
-	uint32_t killed;   /* filters that died in it, as it is poison */
+	bool aside;
+	uint32_t killed; /* filters that died in it, as it is poison */
 };
 
 struct spxw_conf {
@@ -61,6 +62,7 @@ struct spxw_conf {
 	enum spx_on_lost on_lost;
 	enum spx_in_flight in_flight;
 	uint32_t aside; /* spx.h; one frame in POISONED ends whoever filters it then */
+	bool fatal;	/* nothing else ends anybody */
 	uint16_t window;
 	uint32_t room, ahead;
 	uint64_t delay_ns, detect_ns, lease_ns, takeover_ns, view_ns;
@@ -78,6 +80,7 @@ struct spxw {
 	struct spx_cluster cluster[SPXW_CLUSTERS];
 	struct spx_chain chain[8];
 	struct spxw_truth truth[SPXW_ORIGINS_MAX][SPXW_FRAMES_MAX];
+	uint64_t aside;	  /* frames */
 	uint32_t lost_io; /* I/O processes that died: they forget what they have counted */
 	uint64_t committed, finished, repeats, bypassed;
 	uint64_t first_of[SPXW_CLUSTERS]; /* the first frame begun there; 0: none */

@@ -106,7 +106,7 @@ old_row_costs_a_refusal(void **state)
 	}
 	assert_int_equal(w.done[SOURCE], 4);
 	/* A row that is too good: made up by hand. */
-	uint8_t row[SPX_HEAD] = {0xf5, 17};
+	uint8_t row[SPX_HEAD] = {0xf6, 17};
 	be64_store(row + 8, w.view.number);
 	be32_store(row + 36, 9);
 	for (uint64_t n = 4; n < 8; n++)

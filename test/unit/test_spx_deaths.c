@@ -100,7 +100,7 @@ dead_io_process(void **state)
 static void
 what_the_dead_knew_is_not_believed(void **state)
 {
-	uint8_t knows[SPX_HEAD] = {0xf5, 12};
+	uint8_t knows[SPX_HEAD] = {0xf6, 12};
 	struct spx_frame f;
 
 	(void)state;
@@ -308,7 +308,7 @@ who_gave_it_is_told_as_well(void **state)
 static void
 who_gives_what_is_there_is_told(void **state)
 {
-	uint8_t give[SPX_HEAD + 8] = {0xf5, 6}; /* GIVE: number 0 */
+	uint8_t give[SPX_HEAD + 8] = {0xf6, 6}; /* GIVE: number 0 */
 
 	(void)state;
 	assert_true(make_one(0));
@@ -329,7 +329,7 @@ who_gives_what_is_there_is_told(void **state)
 static void
 done_elsewhere_is_told_to_who_gave_it(void **state)
 {
-	uint8_t said[SPX_HEAD + 4] = {0xf5, 15}; /* STATE: number 1 is done */
+	uint8_t said[SPX_HEAD + 4] = {0xf6, 15}; /* STATE: number 1 is done */
 	struct spx_frame f, g;
 
 	(void)state;

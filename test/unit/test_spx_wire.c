@@ -41,12 +41,12 @@ malformed_messages(void **state)
 		uint8_t byte;
 		bool ok;
 	} rows[] = {
-		{"whole", 0, SPX_HEAD, 0xf5, true},
-		{"short", 0, SPX_HEAD - 1, 0xf5, false},
-		{"long", 0, SPX_HEAD + 1, 0xf5, false},
+		{"whole", 0, SPX_HEAD, 0xf6, true},
+		{"short", 0, SPX_HEAD - 1, 0xf6, false},
+		{"long", 0, SPX_HEAD + 1, 0xf6, false},
 		{"version", 0, SPX_HEAD, 0xf4, false},
 		{"type 0", 1, SPX_HEAD, 0, false},
-		{"type 21", 1, SPX_HEAD, 21, false},
+		{"type 22", 1, SPX_HEAD, 22, false},
 		{"bits", 2, SPX_HEAD, 16, false},
 		{"zero", 3, SPX_HEAD, 1, false},
 		{"number", 16, SPX_HEAD, 0x80, false},
@@ -60,13 +60,13 @@ malformed_messages(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		uint8_t m[SPX_HEAD + 1] = {0xf5, 1};
+		uint8_t m[SPX_HEAD + 1] = {0xf6, 1};
 		m[rows[i].at] = rows[i].byte;
 		bool ok = spx_on_message(x, SOURCE, m, rows[i].len, BASE_S_NS);
 		if (ok != rows[i].ok)
 			fail_msg("%s: %s", rows[i].name, ok ? "taken" : "refused");
 	}
-	uint8_t big[SPX_HEAD + 65] = {0xf5, 1};
+	uint8_t big[SPX_HEAD + 65] = {0xf6, 1};
 	big[47] = 65;
 	assert_false(spx_on_message(x, SOURCE, big, sizeof big, BASE_S_NS));
 	big[47] = 0;
