@@ -40,7 +40,8 @@
  *	    who had a frame, and it is done again.
  * Set aside  With conf.aside = n a frame in which n computing processes died, one after another, is
  *	    given up likewise: it goes on empty, an event names it, and it is counted as aside.  Who
- *	    gets a frame that somebody died with says when it is begun and ended; so what only lay
+ *	    gets a frame that somebody died with begins it when the I/O process has answered that it
+ *	    knows, and says when it has ended; no other frame begins meanwhile.  So what only lay
  *	    beside such a frame is not meant.  The I/O process counts: one that dies forgets.
  * Timers   Whatever waits for an answer is sent again, after retry_ns, doubling up to
  *	    retry_max_ns.  spx_expiry_ns() says when to call spx_tick().
