@@ -168,7 +168,7 @@ test_refused(void **state)
 /* ---- files of libmpitrace */
 
 struct file {
-	uint8_t data[1024];
+	uint8_t data[2048];
 	size_t len;
 };
 
@@ -251,8 +251,8 @@ done(struct file *f)
 static bool
 parsed_all(struct obs_trace *t, const struct file *f, uint32_t n)
 {
-	const void *data[4];
-	size_t len[4];
+	const void *data[5];
+	size_t len[5];
 	for (uint32_t i = 0; i < n; i++) {
 		data[i] = f[i].data;
 		len[i] = f[i].len;
@@ -345,6 +345,48 @@ comes_to_its_end(const struct obs_trace *t)
 	assert_int_equal(ok, !*r.why);
 	obs_report_free(&r);
 	return ok;
+}
+
+/* The next order of five ranks after that in `ranks`, which begins as "". */
+static void
+next_order(char ranks[6], uint32_t *at)
+{
+	for (bool twice = true; twice; ++*at) {
+		twice = false;
+		for (uint32_t i = 0, v = *at; i < 5; i++, v /= 5)
+			ranks[i] = (char)('0' + v % 5);
+		ranks[5] = 0;
+		for (uint32_t i = 0; i < 5; i++)
+			twice |= strchr(ranks + i + 1, ranks[i]) != NULL;
+	}
+}
+
+/* One rank has 120 communicators, each of another order; it meets the others in the first, the last
+ * and some between, whatever the numbers there. */
+static void
+test_traced_groups(void **state)
+{
+	(void)state;
+	struct file f[5];
+	struct obs_trace t;
+	char order[6];
+	for (uint32_t r = 0; r < 5; r++) {
+		uint32_t at = 0, number = 0;
+		head(&f[r], r, 5);
+		for (uint32_t i = 0; i < 120; i++) {
+			next_order(order, &at);
+			if (r == 0 || i % 17 == 0)
+				communicator(&f[r], ++number, order);
+		}
+		for (uint32_t i = 0; i < 120; i += 17)
+			called(&f[r], BCAST, 0, 0, r ? 1 + i / 17 : 1 + i);
+		done(&f[r]);
+	}
+	assert_true(parsed_all(&t, f, 5));
+	assert_int_equal(t.calls, 8);
+	assert_int_equal(t.nmembers, 120 * 5);
+	assert_true(comes_to_its_end(&t));
+	obs_trace_free(&t);
 }
 
 /* Communicators that cannot be, calls in an order in which nobody goes on. */
@@ -750,6 +792,7 @@ main(void)
 		cmocka_unit_test(test_traced_refused),
 		cmocka_unit_test(test_waits_for_a_processor),
 		cmocka_unit_test(test_traced_halves),
+		cmocka_unit_test(test_traced_groups),
 		cmocka_unit_test(test_traced_halves_refused),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_messages_refused),

@@ -37,7 +37,9 @@ mpitrace_read_names(struct mpitrace *t)
 {
 	uint64_t n, len;
 
-	if (!mpitrace_read_number(t, &n) || n > MPITRACE_NAMES_MAX)
+	/* each takes a byte of the file at least */
+	if (!mpitrace_read_number(t, &n) || n > MPITRACE_NAMES_MAX ||
+	    n > (uint64_t)(t->end - t->at))
 		return "the table of names is too long";
 	t->name = calloc(n + 1, sizeof *t->name);
 	if (!t->name)

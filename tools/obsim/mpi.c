@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS_MAX  65536u
-#define COMMS_MAX   65536u /* of a file */
-#define NO_GROUP    UINT32_MAX
-#define GROUP_SLOTS (2 * GROUPS_MAX)
+#define GROUPS_MAX 65536u
+#define COMMS_MAX  65536u /* of a file */
+#define NO_GROUP   UINT32_MAX
 
 /* Processes that make calls together. */
 struct group {
@@ -25,6 +24,7 @@ struct group {
 	uint32_t comms;	   /* communicators of these processes that it has made */
 	uint32_t at;	   /* the call that it has come to last, or OBS_NO_CALL */
 	uint32_t call;	   /* the first of all */
+	uint64_t hash;	   /* of its members */
 };
 
 /* A collective call while files are read. */
@@ -56,8 +56,9 @@ struct reading {
 	struct obs_trace *t;
 	struct rank_file *f; /* [ranks] */
 	struct group *group;
-	uint32_t groups;
-	uint32_t *slot;		 /* [GROUP_SLOTS] 1 + group, by hash of its members; 0: free */
+	uint32_t groups, group_room;
+	uint32_t *slot;		 /* [slots] 1 + group, by hash of its members; 0: free */
+	uint32_t slots;		 /* twice as many as there is room for groups */
 	uint32_t *rank;		 /* [2 * ranks] for a moment */
 	struct meeting *meeting; /* [calls] */
 	uint32_t meeting_room;
@@ -177,20 +178,45 @@ has_twice(const uint32_t *rank, uint32_t n, uint32_t mine)
 	return !here;
 }
 
+/* Room for one group more and a free slot beside, as far as there may be more groups. */
+static bool
+room_groups(struct reading *m)
+{
+	uint32_t room = m->group_room;
+	if (m->groups == GROUPS_MAX)
+		return true;
+	if (!room_mpi((void **)&m->group, m->groups, &m->group_room, sizeof *m->group))
+		return false;
+	if (m->group_room == room)
+		return true;
+	free(m->slot);
+	m->slots = 2 * m->group_room;
+	m->slot = calloc(m->slots, sizeof *m->slot);
+	for (uint32_t g = 0; m->slot && g < m->groups; g++) {
+		uint64_t at = m->group[g].hash % m->slots;
+		while (m->slot[at])
+			at = (at + 1) % m->slots;
+		m->slot[at] = g + 1;
+	}
+	return m->slot;
+}
+
 /* The group of these processes, in this order; false: there are too many. */
 static bool
 find_group(struct reading *m, const uint32_t *rank, uint32_t n, uint32_t *found)
 {
 	static const uint8_t key[16] = "obsim";
-	uint64_t at = base_siphash(key, rank, (size_t)n * sizeof *rank) % GROUP_SLOTS;
-	for (; m->slot[at]; at = (at + 1) % GROUP_SLOTS) {
+	if (!room_groups(m))
+		return fail_mpi(m, "out of memory");
+	uint64_t hash = base_siphash(key, rank, (size_t)n * sizeof *rank), at = hash % m->slots;
+	for (; m->slot[at]; at = (at + 1) % m->slots) {
 		const struct group *g = &m->group[m->slot[at] - 1];
 		if (g->n == n && !memcmp(m->t->member + g->first, rank, (size_t)n * sizeof *rank)) {
 			*found = m->slot[at] - 1;
 			return true;
 		}
 	}
-	struct group g = {.first = m->t->nmembers, .n = n, .call = OBS_NO_CALL};
+	struct group g = {.first = m->t->nmembers, .n = n, .call = OBS_NO_CALL, .hash = hash};
 	bool ok = m->groups < GROUPS_MAX;
 	for (uint32_t i = 0; ok && i < n; i++)
 		ok = obs_trace_member(m->t, rank[i]);
@@ -600,13 +626,10 @@ obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 	struct reading m = {.t = t};
 	if (!why) {
 		m.f = calloc(files, sizeof *m.f);
-		m.group = calloc(GROUPS_MAX, sizeof *m.group);
-		m.slot = calloc(GROUP_SLOTS, sizeof *m.slot);
 		m.rank = calloc(2 * (size_t)files, sizeof *m.rank);
 		t->first = calloc((size_t)files + 1, sizeof *t->first);
-		why = m.f && m.group && m.slot && m.rank && t->first
-			      ? open_all_mpi(m.f, data, len, files)
-			      : "out of memory";
+		why = m.f && m.rank && t->first ? open_all_mpi(m.f, data, len, files)
+						: "out of memory";
 	}
 	if (why)
 		snprintf(t->why, sizeof t->why, "%s", why);
