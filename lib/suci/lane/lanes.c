@@ -134,6 +134,9 @@ suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
 void *
 suci_lanes_fini(struct suci_lanes *ls)
 {
+	for (uint32_t i = 0; i < ls->limits.lanes_max; i++)
+		if (ls->lane[i].state == LANE_OPEN)
+			suci_lane_rx_end(ls, &ls->lane[i]);
 	return ls;
 }
 

@@ -260,6 +260,8 @@ size_t suci_lanes_footprint(const struct suci_lane_limits *limits);
 struct suci_lanes *suci_lanes_new(void *mem, const struct suci_lanes_config *conf);
 const struct suci_ops *suci_lanes_ops(void);
 void suci_lanes_bind(struct suci_lanes *ls, struct suci *ep);
+/* After suci_fini(), which ended all lanes but those that rest: what they hold is released, and
+ * nothing is told of their blocks. */
 void *suci_lanes_fini(struct suci_lanes *ls);
 
 int suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_t *lane,
