@@ -19,7 +19,8 @@
 	X(KEPT_LINE, "who hangs up keeps the door that it called by")                          \
 	X(WAY_STAYS, "a lane stays where it was when its way leads by another relay")          \
 	X(WAY_ANEW, "a way that breaks gets another lane")                                     \
-	X(WAY_ENDLESS, "a way that rests is waited for for ever")
+	X(WAY_ENDLESS, "a way that rests is waited for for ever")                              \
+	X(WAY_NAMED, "a name that may be refused ends the rest of a way")
 
 enum meet_bug {
 	MEET_BUG_NONE,

@@ -44,11 +44,28 @@ meet_ways_from(struct meet_ways *w, uint32_t own)
 
 /* ---- resting, going on ---- */
 
+/* It rests, or it is only named since it did: until it is granted, its time runs on. */
+static void
+set_resting(struct meet_ways *w, struct meet_way *y, bool rests, bool named)
+{
+	w->resting -= y->rests || y->named;
+	y->rests = rests;
+	y->named = named;
+	w->resting += y->rests || y->named;
+}
+
 static void
 not_resting(struct meet_ways *w, struct meet_way *y)
 {
-	w->resting -= y->rests;
-	y->rests = false;
+	set_resting(w, y, false, false);
+}
+
+/* Its door is reached: it rests no more.  A name may still be refused, and come again and again. */
+static void
+go_on(struct meet_ways *w, struct meet_way *y)
+{
+	bool named = w->client->import[y->import].state == DOOR_CLIENT_NAMED;
+	set_resting(w, y, false, named && (y->rests || y->named) && !MEET_BUG(WAY_NAMED));
 }
 
 static void
@@ -88,9 +105,11 @@ rest_way(struct meet_ways *w, struct meet_way *y, enum door_client_lost why, uin
 	y->why = (uint8_t)why;
 	y->unsure = false;
 	if (!y->rests) {
-		w->looked_ns = w->resting++ ? w->looked_ns : now_ns;
-		y->rests = true;
-		y->rested_ns = 0;
+		if (!w->resting)
+			w->looked_ns = now_ns;
+		if (!y->named)
+			y->rested_ns = 0;
+		set_resting(w, y, true, false);
 		w->ops->wake(w->user);
 	}
 	if (y->lane != NONE)
@@ -135,14 +154,14 @@ resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 	const struct door_client_import *m = &w->client->import[y->import];
 	y->met = true;
 	if (y->lane == NONE) {
-		not_resting(w, y);
+		go_on(w, y);
 		return true;
 	}
 	if (MEET_BUG(WAY_STAYS))
 		return true;
 	if (MEET_BUG(WAY_ANEW)) {
 		suci_lane_close(w->lanes, y->lane, now_ns);
-		not_resting(w, y);
+		go_on(w, y);
 		return open_way(w, y, now_ns);
 	}
 	int err = suci_lane_move(w->lanes, y->lane, w->path[m->site], m->label, m->label, now_ns);
@@ -155,7 +174,7 @@ resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 		return false;
 	}
 	w->moves++;
-	not_resting(w, y);
+	go_on(w, y);
 	return true;
 }
 
@@ -260,6 +279,8 @@ meet_ways_reached(struct meet_ways *w, uint32_t import, uint64_t now_ns)
 	 * settled may be lost. */
 	if (!y->met || y->rests || y->unsure)
 		(void)resume_way(w, y, now_ns);
+	else if (y->named && m->state == DOOR_CLIENT_HAVE)
+		not_resting(w, y);
 	y->unsure = unsure && y->used;
 }
 
@@ -314,6 +335,8 @@ look_at_way(struct meet_ways *w, struct meet_way *y, uint64_t step_ns, uint64_t 
 	y->rested_ns += step_ns;
 	if (y->rested_ns > w->wait_ns && !MEET_BUG(WAY_ENDLESS))
 		lose_way(w, y, (enum door_client_lost)y->why, now_ns);
+	else if (y->named)
+		return;
 	else if (y->import == NONE && now_ns >= y->again_ns && w->mine != NONE)
 		(void)import_way(w, y);
 	else if (y->import != NONE && door_client_reaches(&w->client->import[y->import]))
@@ -339,7 +362,7 @@ meet_ways_turn(struct meet_ways *w, uint64_t now_ns)
 	uint64_t step = base_min_ns(now_ns - w->looked_ns, 2 * MEET_WAY_LOOK_NS);
 	w->looked_ns = now_ns;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->way[i].used && w->way[i].rests)
+		if (w->way[i].used && (w->way[i].rests || w->way[i].named))
 			look_at_way(w, &w->way[i], step, now_ns);
 }
 
@@ -357,11 +380,13 @@ meet_ways_check(const struct meet_ways *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct meet_way *y = &w->way[i];
 		struct suci_lane_info info;
-		resting += y->used && y->rests;
+		resting += y->used && (y->rests || y->named);
 		if (!y->used)
 			continue;
 		if (y->import != NONE && w->client->import[y->import].whose != i)
 			return "the import of a way is its own";
+		if (y->rests && y->named)
+			return "a way that rests has no name to go on by";
 		if (y->import == NONE && !y->rests)
 			return "a way without an import rests";
 		if (y->lane != NONE && !suci_lane_info(w->lanes, y->lane, &info))

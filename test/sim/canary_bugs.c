@@ -405,6 +405,7 @@ static const struct plan {
 	P(WAY_STAYS, B(COMPLETE) | B(TABLES)),
 	P(WAY_ANEW, B(ONCE) | B(ORDER) | B(BYTES) | B(COMPLETE)),
 	P(WAY_ENDLESS, B(TOLD)),
+	P(WAY_NAMED, B(TOLD)),
 #undef P
 #define P(id, breaks_)                                                                         \
 	{                                                                                      \

@@ -15,7 +15,10 @@
  *
  *     when its process has ended, or has no such door and never had;
  *     when it has rested for wait_ns, of which only time counts in which this process had its
- * turns; when our door is lost, and came back as another one; when its segments do not fit through
+ * turns.  A name that a relay gives and then refuses does not end the rest: who is dead may be
+ * named as often as it is asked for;
+ *
+ *     when our door is lost, and came back as another one; when its segments do not fit through
  * the relay that is left.
  *
  * The owner has paths to the relays and opens them again.  It tells what the client of doors and
@@ -38,13 +41,14 @@ struct meet_way {
 	bool used;
 	bool met;	 /* its door was reached once */
 	bool rests;	 /* it has a lane that goes nowhere */
+	bool named;	 /* it rested, and goes on by a name that may still be refused */
 	bool unsure;	 /* what was said is behind a question that may be answered elsewhere */
 	uint8_t why;	 /* rests: enum door_client_lost */
 	uint32_t whose;	 /* the owner's */
 	uint32_t import; /* NONE: none now */
 	uint32_t lane;	 /* NONE: not yet */
 	struct door_address at;
-	uint64_t rested_ns; /* and had turns */
+	uint64_t rested_ns; /* and had turns; since its door was granted last */
 	uint64_t again_ns;  /* then it is imported anew */
 };
 
@@ -68,7 +72,8 @@ struct meet_ways {
 	uint64_t wait_ns;
 	uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES]; /* mss 0: never up */
 	struct meet_way *way;
-	uint32_t n, max, resting;
+	uint32_t n, max;
+	uint32_t resting;	  /* those that rest, and those that are named */
 	bool seeks;		  /* our door was not given back: ask again */
 	struct door_address told; /* as the others know our door */
 	uint64_t looked_ns, seek_ns;
