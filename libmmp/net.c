@@ -185,32 +185,6 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 		mmp_meeting_at_path(m, path);
 }
 
-static const char *
-down_word(enum suci_down why)
-{
-	switch (why) {
-	case SUCI_DOWN_CLOSED:
-		return "left";
-	case SUCI_DOWN_SILENT:
-		return "is silent";
-	case SUCI_DOWN_RESET:
-	case SUCI_DOWN_RESTARTED:
-		return "was restarted";
-	case SUCI_DOWN_REFUSED:
-		return "refuses us";
-	case SUCI_DOWN_UNREACHABLE:
-		return "is gone";
-	case SUCI_DOWN_MTU:
-		return "is behind a link whose packets are too small";
-	case SUCI_DOWN_LOCAL:
-		return "is not spoken to any more";
-	case SUCI_DOWN_STALE:
-	case SUCI_DOWN_TIMEOUT:
-		break;
-	}
-	return "does not answer";
-}
-
 static void
 on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
@@ -226,7 +200,7 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		return;
 	struct mmp_peer *p = &m->peer[peer];
 	p->path = NONE;
-	snprintf(word, sizeof word, "%s%s%.80s", down_word(why), text && *text ? ": " : "",
+	snprintf(word, sizeof word, "%s%s%.80s", suci_down_does(why), text && *text ? ": " : "",
 		 text ? text : "");
 	if (p->up)
 		mmp_net_down(m, peer, ECONNRESET, word);
@@ -258,8 +232,8 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 		suci_path_close(m->ep, m->peer[peer].path, word, m->now_ns);
 		mmp_net_down(m, peer, ECONNRESET, word);
 	} else if (m->peer[peer].up) {
-		snprintf(word, sizeof word, "%s%s%.80s", down_word(why), text && *text ? ": " : "",
-			 text ? text : "");
+		snprintf(word, sizeof word, "%s%s%.80s", suci_down_does(why),
+			 text && *text ? ": " : "", text ? text : "");
 		mmp_net_down(m, peer, ECONNRESET, word);
 	}
 }

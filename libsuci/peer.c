@@ -454,32 +454,6 @@ datagram_peer_pace(struct datagram_sock *s, struct peer *p)
 	(void)suci_path_set_window(s->ep, p->path, p->window);
 }
 
-static const char *
-peer_down_word(enum suci_down why)
-{
-	switch (why) {
-	case SUCI_DOWN_CLOSED:
-		return "left";
-	case SUCI_DOWN_SILENT:
-		return "is silent";
-	case SUCI_DOWN_RESET:
-	case SUCI_DOWN_RESTARTED:
-		return "was restarted";
-	case SUCI_DOWN_REFUSED:
-		return "refuses us";
-	case SUCI_DOWN_UNREACHABLE:
-		return "is not there (nobody has that port)";
-	case SUCI_DOWN_MTU:
-		return "is behind a link whose packets are too small";
-	case SUCI_DOWN_STALE:
-		return "has no such connection";
-	case SUCI_DOWN_TIMEOUT:
-	case SUCI_DOWN_LOCAL:
-		break;
-	}
-	return ""; /* see say_silence() */
-}
-
 static void
 on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
@@ -492,9 +466,14 @@ on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *tex
 	if (!p || p->path != path)
 		return;
 	bool was_up = p->up;
-	bool says = text && *text && (why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED);
-	snprintf(p->why, sizeof p->why, "%s%s%.70s", peer_down_word(why), says ? ": " : "",
-		 says ? text : "");
+	bool says = text && *text &&
+		    (why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED ||
+		     why == SUCI_DOWN_UNREACHABLE);
+	if (why == SUCI_DOWN_TIMEOUT || why == SUCI_DOWN_LOCAL)
+		p->why[0] = 0; /* see say_silence() */
+	else
+		snprintf(p->why, sizeof p->why, "%s%s%.70s", suci_down_does(why), says ? ": " : "",
+			 says ? text : "");
 	datagram_peer_forget(s, p);
 	if (was_up) {
 		/* Those that were given are counted already. */

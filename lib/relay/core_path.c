@@ -373,31 +373,7 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 static const char *
 down_text(enum suci_down why, const char *text)
 {
-	if (text && text[0])
-		return text;
-	switch (why) {
-	case SUCI_DOWN_LOCAL:
-		return "closed here";
-	case SUCI_DOWN_CLOSED:
-		return "closed by the other side";
-	case SUCI_DOWN_SILENT:
-		return "nothing heard from it any more";
-	case SUCI_DOWN_RESET:
-		return "it does not know the path any more, so it was started anew";
-	case SUCI_DOWN_RESTARTED:
-		return "it was started anew";
-	case SUCI_DOWN_REFUSED:
-		return "it refused";
-	case SUCI_DOWN_UNREACHABLE:
-		return "its host or port is gone";
-	case SUCI_DOWN_TIMEOUT:
-		return "no answer to the handshake";
-	case SUCI_DOWN_MTU:
-		return "large datagrams do not get through any more";
-	case SUCI_DOWN_STALE:
-		return "it has no such open";
-	}
-	return "lost";
+	return text && text[0] ? text : suci_down_text(why);
 }
 
 /* Another path of the same process that is up, or NONE. */
@@ -588,7 +564,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	t->path = NONE;
 	t->up = false;
 	relay_door_trunk_down(c, p->trunk);
-	snprintf(t->why, sizeof t->why, "%s", down_text(why, text));
+	snprintf(t->why, sizeof t->why, "%.*s", (int)sizeof t->why - 1, down_text(why, text));
 	if (p->up && !was_idle && c->now_ns - t->up_ns < FLAP_NS)
 		t->flaps = t->flaps < UINT8_MAX ? (uint8_t)(t->flaps + 1) : t->flaps;
 	else if (p->up)

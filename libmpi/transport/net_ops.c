@@ -83,33 +83,6 @@ release_event(void *user, uint64_t rx_cookie)
 
 /* --- lanes and paths ----------------------------------------------------- */
 
-static const char *
-event_down_word(enum suci_down why)
-{
-	switch (why) {
-	case SUCI_DOWN_CLOSED:
-		return "closed the path";
-	case SUCI_DOWN_SILENT:
-		return "is silent";
-	case SUCI_DOWN_RESET:
-	case SUCI_DOWN_RESTARTED:
-		return "was restarted";
-	case SUCI_DOWN_REFUSED:
-		return "refuses us";
-	case SUCI_DOWN_UNREACHABLE:
-		return "is gone (its port is closed)";
-	case SUCI_DOWN_TIMEOUT:
-		return "does not answer";
-	case SUCI_DOWN_MTU:
-		return "does not get large datagrams any more";
-	case SUCI_DOWN_STALE:
-		return "has no such path";
-	case SUCI_DOWN_LOCAL:
-		break;
-	}
-	return "was left";
-}
-
 static void
 lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
@@ -131,7 +104,7 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 		return;
 	if (lmpi_speaks_impi(peer) && !eng.closing)
 		lmpi_fail("the connection with rank %u over the relays %s%s%s", peer->world,
-			  why == SUCI_DOWN_LOCAL ? "cannot go on" : event_down_word(why),
+			  why == SUCI_DOWN_LOCAL ? "cannot go on" : suci_down_does(why),
 			  text && *text ? ": " : "", text ? text : "");
 }
 
@@ -154,7 +127,7 @@ fail_of_stranger(uint32_t world, enum suci_down why, const char *text)
 	}
 	lmpi_fail_as(text ? relay_text_status(text) : 1,
 		     "process %u of a job that this one is connected to (%s%s%s) %s%s%s", p->number,
-		     name, p->node[0] ? " on " : "", p->node, event_down_word(why),
+		     name, p->node[0] ? " on " : "", p->node, suci_down_does(why),
 		     text && *text ? ": " : "", text ? text : "");
 }
 
@@ -198,10 +171,10 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
-	lmpi_doors_path_down(path, why, event_down_word(why), text);
+	lmpi_doors_path_down(path, why, suci_down_does(why), text);
 	if (use == USE_DOOR)
 		return;
-	if (lmpi_relays_path_down(path, why, event_down_word(why), text))
+	if (lmpi_relays_path_down(path, why, suci_down_does(why), text))
 		return;
 	if (use == USE_NONE || use == USE_OTHER_RELAY)
 		return;
@@ -223,7 +196,7 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	suci_addr_text(&r->at, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
 		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
-		     event_down_word(why), sep, text ? text : "");
+		     suci_down_does(why), sep, text ? text : "");
 }
 
 /* Who sends with that label over a path of that use; UINT32_MAX: nobody that is known. */

@@ -243,9 +243,9 @@ death_of_a_process(void **state)
 	} cases[] = {
 		{"silent", SUCI_DOWN_SILENT, "", false, true,
 		 "process 1 (10.0.0.2:6001, client 0)"},
-		{"reset", SUCI_DOWN_RESET, NULL, false, true, "started anew"},
+		{"reset", SUCI_DOWN_RESET, NULL, false, true, "it was restarted"},
 		{"unreachable", SUCI_DOWN_UNREACHABLE, "", false, true,
-		 "process 1 (10.0.0.2:6001, client 0) is gone: its host or port is gone"},
+		 "process 1 (10.0.0.2:6001, client 0) is gone: it is not there"},
 		{"closed with a reason", SUCI_DOWN_CLOSED, "segv", false, true, "segv"},
 		{"closed without", SUCI_DOWN_CLOSED, "", false, false, NULL},
 		{"silent after LEAVE", SUCI_DOWN_SILENT, "", true, false, NULL},
@@ -342,7 +342,7 @@ loss_of_a_trunk_names_relay_and_client(void **state)
 	check(r);
 	assert_int_equal(r->ended, 2); /* both jobs used it */
 	assert_string_equal(r->why, "relay 192.0.2.11:7000 of client 1 is gone: "
-				    "nothing heard from it any more");
+				    "it is silent");
 	assert_int_equal(r->refs[0], 0);
 	assert_int_equal(relay_core_counters(r->c)->drop_abandoned, 1);
 	notes_are(r, p0, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "192.0.2.11:7000");

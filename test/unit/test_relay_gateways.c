@@ -329,10 +329,10 @@ death_of_a_gateway_ends_its_jobs(void **state)
 	static const struct {
 		enum suci_down why;
 		const char *text;
-	} cases[] = {{SUCI_DOWN_SILENT, "nothing heard"},
-		     {SUCI_DOWN_RESTARTED, "started anew"},
-		     {SUCI_DOWN_CLOSED, "closed by the other side"},
-		     {SUCI_DOWN_UNREACHABLE, "host or port is gone"}};
+	} cases[] = {{SUCI_DOWN_SILENT, "it is silent"},
+		     {SUCI_DOWN_RESTARTED, "it was restarted"},
+		     {SUCI_DOWN_CLOSED, "it closed the path"},
+		     {SUCI_DOWN_UNREACHABLE, "it is not there"}};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		uint32_t path[4];
 		struct relay *r = connected(&own_spec, 0, path);

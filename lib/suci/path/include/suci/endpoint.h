@@ -114,23 +114,33 @@ enum suci_fate {
 	SUCI_FATE_ABANDONED, /* the path went down first */
 };
 
+/* Why a path went down: X(name, value, what the peer does or is).
+ * LOCAL: suci_path_close().  CLOSED, REFUSED: see ops->path_down's text.  SILENT: nothing heard for
+ * liveness_ns although something was due, or nothing acknowledged for twice as long; also that the
+ * peer says so of us.  RESET: the peer does not know the path.  RESTARTED: it came back with
+ * another incarnation.  UNREACHABLE: suci_path_unreachable(), port or host gone.  TIMEOUT: no
+ * answer to the handshake in handshake_ns.  MTU: the path shrank below segments already cut, and
+ * the peer takes no parts; see Path MTU.  STALE: the peer lives and has not, or no more, the open
+ * that made this path: it gave it up, or refused a copy of it.  Opening again helps. */
+#define SUCI_DOWNS(X)                                             \
+	X(LOCAL, 0, "was left")                                   \
+	X(CLOSED, 1, "closed the path")                           \
+	X(SILENT, 2, "is silent")                                 \
+	X(RESET, 3, "was restarted")                              \
+	X(RESTARTED, 4, "was restarted")                          \
+	X(REFUSED, 5, "refuses us")                               \
+	X(UNREACHABLE, 6, "is not there")                         \
+	X(TIMEOUT, 7, "does not answer")                          \
+	X(MTU, 8, "is behind a link whose packets are too small") \
+	X(STALE, 9, "has no such path")
 enum suci_down {
-	SUCI_DOWN_LOCAL = 0,  /* suci_path_close() */
-	SUCI_DOWN_CLOSED = 1, /* the peer closed it; see text */
-	/* Nothing heard for liveness_ns although something was due, or nothing acknowledged for
-	 * twice as long; also that the peer says so of us. */
-	SUCI_DOWN_SILENT = 2,
-	SUCI_DOWN_RESET = 3,	   /* the peer does not know the path (it restarted) */
-	SUCI_DOWN_RESTARTED = 4,   /* the peer came back with another incarnation */
-	SUCI_DOWN_REFUSED = 5,	   /* the peer refused the open; see text */
-	SUCI_DOWN_UNREACHABLE = 6, /* suci_path_unreachable(): port or host gone */
-	SUCI_DOWN_TIMEOUT = 7,	   /* no answer to the handshake in handshake_ns */
-	/* The path shrank below segments already cut, and the peer takes no parts; see Path MTU. */
-	SUCI_DOWN_MTU = 8,
-	/* The peer lives and has not, or no more, the open that made this path: it gave it up, or
-	 * refused a copy of it.  Opening again helps. */
-	SUCI_DOWN_STALE = 9,
+#define X(n, v, t) SUCI_DOWN_##n = v,
+	SUCI_DOWNS(X)
+#undef X
 };
+/* For people, after the peer's name ("is silent"), and alone ("it is silent"). */
+const char *suci_down_does(enum suci_down why);
+const char *suci_down_text(enum suci_down why);
 
 /* Verdict of ops->segment. */
 enum suci_verdict {
