@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define MAGIC	     0x4d4d5031u /* "MMP1" */
 #define HELLO_BYTES  96u
@@ -583,7 +582,7 @@ read_keys(struct mmp *m, struct suci_seal_conf *s)
 	s->aead = seal_aes256gcm();
 	if (n < 0)
 		return mmp_fail(EINVAL, "LIBMMP_KEY_FILE=%.100s: %s", m->env.key_file, why);
-	if (!s->aead || getrandom(s->seed, sizeof s->seed, 0) != (ssize_t)sizeof s->seed)
+	if (!s->aead)
 		return mmp_fail(ENOTSUP, "LIBMMP_KEY_FILE: the AES library cannot be used on this "
 					 "machine");
 	s->nkeys = (uint32_t)n;
@@ -624,14 +623,9 @@ mmp_net_start(struct mmp *m)
 					   .segments_max = 16384,
 					   .queue_max = 2048,
 					   .window_max = WINDOW},
-				.mtu_max = suci_udp_mtu(m->udp),
 				.cc = SUCI_CC_CUBIC,
 				.fixed_window = WINDOW,
-				.initial_window = 64,
 				.ack_every = 32,
-				.ack_ride_ns = 50 * BASE_US_NS,
-				.burst_bytes = suci_udp_burst(m->udp),
-				.ecn = suci_udp_ecn_works(m->udp),
 				.credit = total < WINDOW ? total : WINDOW,
 				.credit_total = total,
 				/* Who computes inline answers nobody: an open that is given
@@ -640,29 +634,20 @@ mmp_net_start(struct mmp *m)
 				.liveness_ns = m->env.silence_s * BASE_S_NS,
 				.keepalive_ns = KEEPALIVE,
 				.hello_len = HELLO_BYTES,
-				.ops = suci_lanes_ops(),
 				.user = NULL};
-	struct {
-		uint64_t incarnation, seed;
-		uint8_t secret[16];
-	} r;
 	if (read_keys(m, &e.seal)) {
 		explicit_bzero(&e.seal, sizeof e.seal);
 		return -1;
 	}
 	e.limits.sealed_max = e.seal.aead ? m->paths_max : 0;
-	if (make_peers(m) || getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+	if (make_peers(m))
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
-	e.incarnation = r.incarnation | 1;
-	e.seed = r.seed;
-	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
 	hello_put(m, e.hello, ANY_RANK);
 	m->now_ns = suci_udp_now_ns();
 	m->lanes_mem = take(suci_lanes_footprint(&l.limits));
 	m->lanes.lanes = m->lanes_mem ? suci_lanes_new(m->lanes_mem, &l) : NULL;
 	e.user = m->lanes.lanes;
-	m->ep_mem = m->lanes.lanes ? take(suci_footprint(&e.limits)) : NULL;
-	m->ep = m->ep_mem ? suci_new(m->ep_mem, &e, m->now_ns) : NULL;
+	m->ep = m->lanes.lanes ? suci_udp_endpoint(m->udp, &e, &m->ep_mem) : NULL;
 	explicit_bzero(&e.seal, sizeof e.seal);
 	if (!m->ep)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);

@@ -10,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#define MAGIC	    0x4c69625375636931ull
-#define ACK_RIDE_NS (50 * BASE_US_NS)
+#define MAGIC 0x4c69625375636931ull
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	  32752u
@@ -220,14 +218,9 @@ make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 			   .window_max = c->window,
 			   .sealed_max = seal->aead ? s->paths_max : 0},
 		.seal = *seal,
-		.mtu_max = suci_udp_mtu(s->udp),
 		.cc = cc_kind(c->cc),
 		.fixed_window = c->window,
-		.initial_window = 64,
 		.ack_every = s->ack_every,
-		.ack_ride_ns = ACK_RIDE_NS,
-		.burst_bytes = suci_udp_burst(s->udp), /* whole runs, not their datagrams */
-		.ecn = suci_udp_ecn_works(s->udp),
 		.credit = total < c->window ? total : c->window,
 		.credit_total = total,
 		/* peer.c gives up; this only has to be no shorter. */
@@ -237,24 +230,11 @@ make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 		/* A relay that was started anew does not know that we have a door there. */
 		.keepalive_ns = s->door.via ? BASE_S_NS : 0,
 		.hello_len = HELLO_BYTES,
-		.ops = suci_lanes_ops(),
 		.user = s->lanes,
 	};
-	struct {
-		uint64_t incarnation, seed;
-		uint8_t secret[16], once[SEAL_HASH];
-	} r;
-	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
-		return -1;
-	e.incarnation = r.incarnation | 1;
-	e.seed = r.seed;
-	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
-	memcpy(e.seal.seed, r.once, sizeof r.once);
-	explicit_bzero(&r, sizeof r);
 	datagram_hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
-	s->ep_mem = take_sock(s, suci_footprint(&e.limits));
-	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
-	explicit_bzero(&e.seal, sizeof e.seal);
+	s->ep = suci_udp_endpoint(s->udp, &e, &s->ep_mem);
+	s->fixed_bytes += (suci_footprint(&e.limits) + 63) & ~(size_t)63;
 	return s->ep ? 0 : -1;
 }
 

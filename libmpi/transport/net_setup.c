@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define eng lmpi_eng
 #define net lmpi_net
@@ -19,7 +18,6 @@
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	     32752u
-#define ACK_RIDE_NS  (50 * BASE_US_NS)
 #define SEGMENTS_MAX 16384u
 #define CREDIT_MAX   LMPI_KNOB_CREDIT_MOST
 #define PING_NS	     BASE_S_NS
@@ -259,39 +257,18 @@ make_transport_endpoint(const struct suci_seal_conf *seal)
 			   .window_max = 1024,
 			   .sealed_max = seal->aead ? net.paths_max : 0},
 		.seal = *seal,
-		.mtu_max = suci_udp_mtu(net.udp),
 		.cc = cc_of_env(),
-		.initial_window = 64,
 		.ack_every = lmpi_tuned.ack,
-		.ack_ride_ns = ACK_RIDE_NS,
-		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
-		.ecn = suci_udp_ecn_works(net.udp),
 		.credit_total = endpoint_credit_total(),
 		.credit = credit < 8	  ? 8
 			  : credit > 1024 ? 1024
 					  : credit,
 		.handshake_ns = HANDSHAKE_NS,
 		.hello_len = RELAY_HELLO_LEN,
-		.ops = suci_lanes_ops(),
 		.user = net.lanes,
 	};
-	struct {
-		uint64_t incarnation, seed;
-		uint8_t secret[16], once[SEAL_HASH];
-	} r;
-
-	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
-		return -1;
-	c.incarnation = r.incarnation | 1;
-	c.seed = r.seed;
-	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
-	memcpy(c.seal.seed, r.once, sizeof r.once);
-	explicit_bzero(&r, sizeof r);
 	lmpi_net_hello(false, c.hello);
-	size_t n = suci_footprint(&c.limits);
-	net.ep_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
-	net.ep = net.ep_mem ? suci_new(net.ep_mem, &c, suci_udp_now_ns()) : NULL;
-	explicit_bzero(&c.seal, sizeof c.seal);
+	net.ep = suci_udp_endpoint(net.udp, &c, &net.ep_mem);
 	return net.ep ? 0 : -1;
 }
 

@@ -7,7 +7,7 @@
  * and turns ICMP "port unreachable" into suci_path_unreachable().  Sealed datagrams are sealed into
  * a buffer of the driver's and sent from there.  It owns no protocol state and no thread.
  *
- *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
+ *      suci_udp_open -> suci_udp_endpoint -> suci_udp_attach
  *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
  *                                 until suci_expiry_ns()
  *      suci_udp_detach -> suci_fini -> suci_udp_close
@@ -131,6 +131,11 @@ int suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out);
 /* Accepts NULL.  No buffer may be used afterwards. */
 void suci_udp_close(struct suci_udp *u);
 
+/* An endpoint for lanes over this socket.  conf: all but what comes from the socket (mtu_max,
+ * burst_bytes, ecn), what is drawn (incarnation, seeds, secrets) and what suits programs
+ * (initial_window, ack_ride_ns, ops); its keys are cleared.  *mem: to be freed after suci_fini(),
+ * or if it fails (NULL: no memory, or no random numbers). */
+struct suci *suci_udp_endpoint(const struct suci_udp *u, struct suci_config *conf, void **mem);
 /* The endpoint to serve.  Detach before suci_fini(). */
 void suci_udp_attach(struct suci_udp *u, struct suci *ep);
 void suci_udp_detach(struct suci_udp *u);
