@@ -103,7 +103,7 @@ check_peers(const struct lmpi_engine *e, const char **what)
 		queued += peer->queued;
 		cancels += peer->cancels;
 		listed += peer->out_listed;
-		waiting += peer->out_first != NULL;
+		waiting += peer->out_first && !peer->parked;
 	}
 	for (const struct lmpi_peer *peer = e->pending; peer; peer = peer->next_pending)
 		pending++;

@@ -164,6 +164,7 @@ drop_queue(struct lmpi_engine *e, struct lmpi_peer *peer)
 		peer->out_first = out->next;
 		lmpi_out_done(e, out, false);
 	}
+	peer->parked = false;
 	if (!peer->out_listed)
 		return;
 	while (*at != peer)

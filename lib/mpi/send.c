@@ -29,6 +29,24 @@ lmpi_req_event(struct lmpi_engine *e, struct lmpi_req *req)
 }
 
 static void
+list_peer(struct lmpi_engine *e, struct lmpi_peer *peer)
+{
+	if (peer->out_listed || peer->parked)
+		return;
+	peer->out_listed = true;
+	peer->next_pending = e->pending;
+	e->pending = peer;
+}
+
+void
+lmpi_unpark(struct lmpi_engine *e, struct lmpi_peer *peer)
+{
+	peer->parked = false;
+	if (peer->out_first)
+		list_peer(e, peer);
+}
+
+static void
 out_append(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
 	out->next = NULL;
@@ -37,11 +55,7 @@ out_append(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 	else
 		peer->out_first = out;
 	peer->out_last = out;
-	if (!peer->out_listed) {
-		peer->out_listed = true;
-		peer->next_pending = e->pending;
-		e->pending = peer;
-	}
+	list_peer(e, peer);
 }
 
 static struct lmpi_out *
@@ -155,8 +169,8 @@ lmpi_pump(struct lmpi_engine *e)
 		list = peer->next_pending;
 		some = pump_peer(e, peer, &rest);
 		moved |= some;
-		peer->out_listed = rest;
-		if (rest) {
+		peer->out_listed = rest && !peer->parked;
+		if (peer->out_listed) {
 			struct lmpi_peer ***end = some ? &served_end : &stuck_end;
 			peer->next_pending = NULL;
 			**end = peer;

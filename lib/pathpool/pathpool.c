@@ -20,6 +20,7 @@ struct row {
 	bool wants;		   /* then state is NONE, and it is in the list of those */
 	bool refused;		   /* its last question; that one is never answered otherwise */
 	bool owes;		   /* that answer */
+	bool kept;		   /* something waits until I say ready */
 	uint32_t question, number; /* the peer's last one that was refused, and mine */
 	/* OPENING: not nudged before; UP: not asked before; ASKED: not asked again before. */
 	uint64_t due_ns;
@@ -125,6 +126,10 @@ set_state(struct pathpool *p, uint32_t peer, enum state state, bool wants)
 		base_ilist_append(to, links_of(p), peer);
 	if (p->count > p->counters.most)
 		p->counters.most = p->count;
+	if (r->kept && (state == UP || (state == NONE && !wants))) {
+		r->kept = false;
+		p->ops->ready(p->user, peer);
+	}
 }
 
 static void
@@ -324,6 +329,7 @@ pathpool_may_send(struct pathpool *p, uint32_t peer, uint64_t now_ns)
 		pathpool_heard(p, peer);
 		return true;
 	}
+	r->kept = true;
 	if (r->state == NONE && !r->wants) {
 		set_state(p, peer, NONE, true);
 		p->next_ns = now_ns;

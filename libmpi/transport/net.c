@@ -127,7 +127,7 @@ open_direct(struct lmpi_peer *peer)
 	if (lmpi_route[peer->world].door)
 		return lmpi_net_open_lane(peer, UINT32_MAX);
 	if (net.pool)
-		return pathpool_may_send(net.pool, peer->world, eng.now_ns) &&
+		return lmpi_pool_may_send(peer) &&
 		       lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
 	int err = lmpi_net_open_path(peer->world);
 	if (err) {

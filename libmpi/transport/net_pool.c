@@ -58,7 +58,14 @@ static bool
 is_pooled_wanted(void *user, uint32_t world)
 {
 	(void)user;
-	return eng.peer[world].out_listed;
+	return eng.peer[world].out_first != NULL;
+}
+
+static void
+offer_pooled(void *user, uint32_t world)
+{
+	(void)user;
+	lmpi_unpark(&eng, &eng.peer[world]);
 }
 
 static bool
@@ -83,6 +90,7 @@ static const struct pathpool_ops pool_ops = {
 	.close = close_pooled,
 	.busy = is_pooled_busy,
 	.waits = is_pooled_wanted,
+	.ready = offer_pooled,
 	.say = say_pooled,
 };
 
@@ -93,6 +101,18 @@ lmpi_pool_make(uint32_t peers_max, uint32_t paths_max)
 
 	net.pool = mem ? pathpool_new(mem, peers_max, paths_max, &pool_ops, NULL) : NULL;
 	return mem != NULL;
+}
+
+bool
+lmpi_pool_may_send(struct lmpi_peer *peer)
+{
+	if (peer->parked)
+		return false;
+	lmpi_park(peer); /* before the pool can say that it is ready */
+	if (!pathpool_may_send(net.pool, peer->world, eng.now_ns))
+		return false;
+	peer->parked = false;
+	return true;
 }
 
 void

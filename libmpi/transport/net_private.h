@@ -106,6 +106,8 @@ void lmpi_talk_lane_down(uint32_t lane);
 /* --- net_pool.c; what is told of a path is heeded only if there is a pool */
 /* false: no memory. */
 bool lmpi_pool_make(uint32_t peers_max, uint32_t paths_max);
+/* false: not now, and it is parked until it can be. */
+bool lmpi_pool_may_send(struct lmpi_peer *peer);
 /* The note of a path, which leads to that process. */
 void lmpi_pool_note(uint32_t world, const struct relay_note *n);
 /* true: it was to go, nothing has failed. */

@@ -3,7 +3,8 @@
  * memory.  Packets are taken or not, begin in order, and their bytes come in pieces of any
  * order; what is sent stays the sender's until it has arrived, as on a lane.  Processes die at any
  * time, others hear of it when they do, and epochs end.  Data of long messages of some pairs goes
- * over streams, where there are any yet. */
+ * over streams, where there are any yet.  Who takes nothing may say that it will not for a while.
+ */
 #include "cmocka_all.h"
 #include "mpi_program.h"
 #include "stream_net.h"
@@ -45,7 +46,7 @@ static struct world {
 	enum kind kind[PROCS_MAX][PROCS_MAX];
 	uint64_t room; /* packets of a wire */
 	bool failed;
-	uint64_t took[KINDS], memory_refused;
+	uint64_t took[KINDS], memory_refused, parked;
 	size_t held;	  /* pieces of memory */
 	uint64_t trouble; /* more of it comes: 0, or one in so many turns */
 	uint32_t dead, epochs;
@@ -93,8 +94,13 @@ new_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 {
 	struct wire *x = &w.wire[e->rank][peer->world];
 
-	if (x->n == w.room || draw(10) == 0)
+	if (x->n == w.room || draw(10) == 0) {
+		if (draw(4) == 0) {
+			lmpi_park(peer);
+			w.parked++;
+		}
 		return NULL;
+	}
 	struct packet *p = &x->packet[(x->first + x->n++) % WIRE_MAX];
 	*p = (struct packet){.len = len, .left = len};
 	if (lmpi_speaks_impi(peer)) {
@@ -229,6 +235,9 @@ end_packet(struct lmpi_engine *from, struct lmpi_engine *to, struct packet *p)
 static void
 turn(struct lmpi_engine *e)
 {
+	for (uint32_t i = 0; i < w.procs; i++)
+		if (e->peer[i].parked && draw(8) == 0)
+			lmpi_unpark(e, &e->peer[i]);
 	if (e->pending)
 		lmpi_pump(e);
 	lmpi_run_done(e);
@@ -445,7 +454,7 @@ static void
 run_programs(bool trouble)
 {
 	uint64_t one = seed_from_environment(), took[KINDS] = {0}, cancelled = 0, died = 0,
-		 learned = 0, over = 0, crossed = 0;
+		 learned = 0, over = 0, crossed = 0, parked = 0;
 
 	for (uint64_t seed = one ? one : 1; seed <= (one ? one : SEEDS); seed++) {
 		struct lmpi_engine *engine[PROCS_MAX];
@@ -474,6 +483,7 @@ run_programs(bool trouble)
 		died += w.died;
 		learned += w.learned;
 		over += w.went_over;
+		parked += w.parked;
 		for (uint32_t i = 0; i < w.procs; i++)
 			lmpi_engine_drop(&w.engine[i]);
 		assert_int_equal(w.held, 0);
@@ -485,11 +495,12 @@ run_programs(bool trouble)
 	       (unsigned long long)took[MEMORY], (unsigned long long)cancelled);
 	printf("  %llu packets over streams, of which both had begun one %llu times\n",
 	       (unsigned long long)took[STREAM], (unsigned long long)crossed);
+	printf("  parked %llu times\n", (unsigned long long)parked);
 	printf("  %llu deaths, noticed %llu times, %llu changes of epoch\n",
 	       (unsigned long long)died, (unsigned long long)learned, (unsigned long long)over);
 	if (!one)
 		assert_true(took[NATIVE] && took[IMPI] && took[MEMORY] && cancelled > SEEDS &&
-			    took[STREAM] > SEEDS && crossed > 0);
+			    took[STREAM] > SEEDS && crossed > 0 && parked > SEEDS);
 	if (!one && trouble)
 		assert_true(died > SEEDS / 2 && over > SEEDS / 2);
 }

@@ -5,9 +5,10 @@
 
 #include "test_suci_link.h"
 
+#include "base/ilist.h"
 #include "base/prng.h"
 
-#define ENDS_MAX     1024u
+#define ENDS_MAX     4096u
 #define SAYS	     16u /* bytes of a note */
 #define MESSAGES_MAX 100u
 #define DELAY_NS     20000ull
@@ -22,38 +23,53 @@ struct dg {
 };
 
 struct peer {
-	uint32_t path;	    /* UINT32_MAX: none */
-	uint32_t sent, got; /* messages */
-	uint32_t under_way;
-	uint32_t left; /* to be sent */
-	uint32_t base; /* got when the path came up: all before has been acknowledged */
-	bool seen[MESSAGES_MAX];
+	uint64_t seen[(MESSAGES_MAX + 63) / 64];
+	uint32_t path;	   /* UINT32_MAX: none */
+	uint32_t next;	   /* in the list of those to be looked at */
+	uint8_t sent, got; /* messages */
+	uint8_t under_way;
+	uint8_t left;	     /* to be sent */
+	bool listed, parked; /* until the pool says ready */
+	uint8_t base;	     /* got when the path came up: all before has been acknowledged */
 };
 
 struct end {
-	struct net *net;
 	struct suci *ep;
 	struct pathpool *pool;
 	struct peer *peer;
-	uint32_t *use; /* [paths_max of ep] */
+	uint32_t *use; /* [paths_max of ep]: the peer, or BASE_INONE */
+	uint32_t paths, most;
+	uint32_t first; /* of those with something left that are not parked */
 	uint32_t computes_until_ms;
+	bool touched;	 /* something came */
+	uint64_t due_ns; /* of endpoint and pool */
 };
 
 static struct net {
 	struct end end[ENDS_MAX];
 	uint32_t n, messages, most, failures;
-	uint64_t now_ns, loss_ppb, dup_ppb, jitter_ns, delivered;
+	uint64_t now_ns, loss_ppb, dup_ppb, jitter_ns, delivered, datagrams;
 	bool over, circle;
 	uint32_t abandoned;
 	struct base_prng prng;
-	struct dg *wheel[1024]; /* by microsecond of arrival; jitter stays below */
-	uint32_t flying;
+	struct dg *last[1024]; /* by microsecond of arrival; jitter stays below */
 } net;
 
 static uint32_t
 number_of(const struct end *e)
 {
 	return (uint32_t)(e - net.end);
+}
+
+/* A path of e to peer, or no longer (BASE_INONE): counted here, whatever the pool believes. */
+static void
+use_path(struct end *e, uint32_t path, uint32_t peer)
+{
+	e->paths += peer != BASE_INONE;
+	e->paths -= e->use[path] != BASE_INONE;
+	e->use[path] = peer;
+	if (e->paths > e->most)
+		e->most = e->paths;
 }
 
 static struct suci_addr
@@ -85,7 +101,7 @@ open_to(void *user, uint32_t peer, uint64_t now_ns)
 	int err = suci_path_open(e->ep, &to, me, sizeof me, &e->peer[peer].path, now_ns);
 	if (err)
 		fail_msg("end %u to %u: %s", number_of(e), peer, suci_strerror(err));
-	e->use[e->peer[peer].path] = peer;
+	use_path(e, e->peer[peer].path, peer);
 	return true;
 }
 
@@ -130,8 +146,34 @@ say_to(void *user, uint32_t peer, enum pathpool_say say, uint32_t number, uint64
 	return suci_path_note(e->ep, e->peer[peer].path, note, sizeof note, now_ns) == 0;
 }
 
-static const struct pathpool_ops pool_ops = {open_to,	   nudge_to,  close_to,
-					     is_busy_with, waits_for, say_to};
+static void
+list_peer(struct end *e, uint32_t peer)
+{
+	struct peer *p = &e->peer[peer];
+
+	if (p->listed || p->parked || !p->left)
+		return;
+	p->listed = true;
+	p->next = e->first;
+	e->first = peer;
+}
+
+static void
+hear_ready(void *user, uint32_t peer)
+{
+	struct end *e = user;
+
+	e->peer[peer].parked = false;
+	list_peer(e, peer);
+}
+
+static const struct pathpool_ops pool_ops = {.open = open_to,
+					     .nudge = nudge_to,
+					     .close = close_to,
+					     .busy = is_busy_with,
+					     .waits = waits_for,
+					     .ready = hear_ready,
+					     .say = say_to};
 
 /* ---- what Suci tells ---- */
 
@@ -154,9 +196,10 @@ on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello
 	struct end *e = user;
 
 	(void)hello, (void)len, (void)incoming;
-	e->use[path] = end_at(peer);
-	e->peer[end_at(peer)].path = path;
-	e->peer[end_at(peer)].base = e->peer[end_at(peer)].got;
+	struct peer *p = &e->peer[end_at(peer)];
+	use_path(e, path, end_at(peer));
+	p->path = path;
+	p->base = p->got;
 	pathpool_up(e->pool, end_at(peer));
 }
 
@@ -166,6 +209,7 @@ on_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	struct end *e = user;
 	uint32_t peer = e->use[path];
 
+	use_path(e, path, BASE_INONE);
 	if (net.abandoned)
 		fail_msg("end %u: messages to %u were under way when the path went down: %d %s, "
 			 "%.3f ms",
@@ -190,9 +234,10 @@ on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t n
 	assert_true(seg->seq < MESSAGES_MAX);
 	/* A packet sent again may come twice on its path, but not on a later one. */
 	assert_true(seg->seq >= e->peer[from].base);
-	if (e->peer[from].seen[seg->seq])
+	uint64_t *seen = &e->peer[from].seen[seg->seq / 64], bit = 1ull << seg->seq % 64;
+	if (*seen & bit)
 		return SUCI_TAKEN;
-	e->peer[from].seen[seg->seq] = true;
+	*seen |= bit;
 	e->peer[from].got++;
 	net.delivered++;
 	pathpool_heard(e->pool, from);
@@ -255,9 +300,11 @@ make_net(uint32_t n, uint32_t paths, uint32_t messages, uint64_t seed)
 		e->ep = link_endpoint(&c, net.now_ns);
 		e->pool = pathpool_new(malloc(pathpool_footprint(n)), n, paths, &pool_ops, e);
 		e->peer = calloc(n, sizeof *e->peer);
-		e->use = calloc(paths + 8, sizeof *e->use);
+		e->use = malloc((paths + 8) * sizeof *e->use);
+		memset(e->use, 0xff, (paths + 8) * sizeof *e->use);
 		for (uint32_t k = 0; k < n; k++)
-			e->peer[k] = (struct peer){.path = UINT32_MAX};
+			e->peer[k].path = UINT32_MAX;
+		e->first = BASE_INONE;
 	}
 }
 
@@ -272,12 +319,16 @@ free_net(void)
 		free(e->peer);
 		free(e->use);
 	}
-	for (uint32_t k = 0; k < 1024; k++)
-		while (net.wheel[k]) {
-			struct dg *d = net.wheel[k];
-			net.wheel[k] = d->next;
+	for (uint32_t k = 0; k < 1024; k++) {
+		struct dg *d = net.last[k] ? net.last[k]->next : NULL;
+		if (d)
+			net.last[k]->next = NULL;
+		while (d) {
+			struct dg *next = d->next;
 			free(d);
+			d = next;
 		}
+	}
 }
 
 static void
@@ -285,7 +336,7 @@ fly(uint32_t from, const struct suci_out *o)
 {
 	size_t len = suci_out_len(o);
 	uint64_t at = net.now_ns + DELAY_NS;
-	struct dg *d = malloc(sizeof *d + len), **to;
+	struct dg *d = malloc(sizeof *d + len), **first;
 
 	if (net.jitter_ns)
 		at += base_prng_below(&net.prng, net.jitter_ns);
@@ -293,11 +344,13 @@ fly(uint32_t from, const struct suci_out *o)
 	assert_non_null(d);
 	*d = (struct dg){.at_ns = at, .from = from, .to = end_at(&o->to), .len = len};
 	link_flatten(o, d->bytes);
-	to = &net.wheel[at / 1000 % 1024];
-	while (*to)
-		to = &(*to)->next;
-	*to = d;
-	net.flying++;
+	/* The last one's next is the first. */
+	first = &net.last[at / 1000 % 1024];
+	d->next = *first ? (*first)->next : d;
+	if (*first)
+		(*first)->next = d;
+	*first = d;
+	net.datagrams++;
 }
 
 static void
@@ -313,38 +366,81 @@ send_all(struct end *e)
 	}
 }
 
+static bool
+may_send_to(struct end *e, uint32_t k)
+{
+	e->peer[k].parked = true;
+	if (!pathpool_may_send(e->pool, k, net.now_ns))
+		return false;
+	e->peer[k].parked = false;
+	return true;
+}
+
+static void
+send_to(struct end *e, uint32_t k)
+{
+	static const uint8_t bytes[64];
+	struct peer *p = &e->peer[k];
+
+	while (p->left && p->under_way < 4 && may_send_to(e, k)) {
+		struct suci_segment s = {.seq = p->sent,
+					 .data = bytes,
+					 .data_len = sizeof bytes,
+					 .mss = 64,
+					 .cookie = k};
+		if (suci_path_send(e->ep, p->path, &s, net.now_ns))
+			break;
+		p->sent++;
+		p->left--;
+		p->under_way++;
+	}
+}
+
 /* One look of the process: what its library does in a call. */
 static void
 look(struct end *e)
 {
-	static const uint8_t bytes[64];
 	const char *what;
 
 	if (net.now_ns / 1000000 < e->computes_until_ms)
 		return;
+	e->touched = false;
 	if (suci_expiry_ns(e->ep) <= net.now_ns)
 		suci_tick(e->ep, net.now_ns);
 	pathpool_turn(e->pool, net.now_ns);
-	for (uint32_t i = 0; i < net.n; i++) {
-		/* In a circle all begin with the next one. */
-		uint32_t k = net.circle ? (number_of(e) + 1 + i) % net.n : i;
-		struct peer *p = &e->peer[k];
-		while (p->left && p->under_way < 4 && pathpool_may_send(e->pool, k, net.now_ns)) {
-			struct suci_segment s = {.seq = p->sent,
-						 .data = bytes,
-						 .data_len = sizeof bytes,
-						 .mss = 64,
-						 .cookie = k};
-			if (suci_path_send(e->ep, p->path, &s, net.now_ns))
-				break;
-			p->sent++;
-			p->left--;
-			p->under_way++;
-		}
+	uint32_t k = e->first;
+	e->first = BASE_INONE;
+	while (k != BASE_INONE) {
+		uint32_t next = e->peer[k].next;
+		send_to(e, k);
+		e->peer[k].listed = false;
+		list_peer(e, k);
+		k = next;
 	}
 	send_all(e);
-	if (!pathpool_check(e->pool, &what))
-		fail_msg("end %u: %s", number_of(e), what);
+	e->due_ns = base_min_ns(suci_expiry_ns(e->ep), pathpool_expiry(e->pool));
+	/* It walks everything. */
+	if (net.n <= 128 || base_prng_below(&net.prng, net.n) == 0)
+		if (!pathpool_check(e->pool, &what))
+			fail_msg("end %u: %s", number_of(e), what);
+}
+
+static void
+deliver(uint64_t us)
+{
+	struct dg **last = &net.last[us % 1024], *d = *last ? (*last)->next : NULL;
+
+	if (d)
+		(*last)->next = NULL;
+	*last = NULL;
+	while (d) {
+		struct dg *next = d->next;
+		struct suci_addr from = addr_of(d->from);
+		suci_rx(net.end[d->to].ep, &from, d->bytes, d->len, 0, net.now_ns);
+		net.end[d->to].touched = true;
+		free(d);
+		d = next;
+	}
 }
 
 /* Turns of 10 us until all have all. */
@@ -353,24 +449,18 @@ run(uint64_t wanted, bool computes)
 {
 	uint64_t since = net.now_ns, before = 0;
 
+	for (uint32_t i = 0; i < net.n; i++)
+		look(&net.end[i]);
 	while (net.delivered < wanted) {
 		net.now_ns += 10000;
-		for (uint64_t us = net.now_ns / 1000 - 9; us <= net.now_ns / 1000; us++) {
-			struct dg **slot = &net.wheel[us % 1024];
-			while (*slot) {
-				struct dg *d = *slot;
-				struct suci_addr from = addr_of(d->from);
-				*slot = d->next;
-				net.flying--;
-				suci_rx(net.end[d->to].ep, &from, d->bytes, d->len, 0, net.now_ns);
-				free(d);
-			}
-		}
+		for (uint64_t us = net.now_ns / 1000 - 9; us <= net.now_ns / 1000; us++)
+			deliver(us);
 		for (uint32_t i = 0; i < net.n; i++) {
 			struct end *e = &net.end[i];
 			if (computes && base_prng_below(&net.prng, 2000) == 0)
 				e->computes_until_ms = (uint32_t)(net.now_ns / 1000000 + 5);
-			look(e);
+			if (e->touched || e->due_ns <= net.now_ns)
+				look(e);
 		}
 		if (net.delivered != before)
 			since = net.now_ns;
@@ -393,23 +483,29 @@ judge(const char *name)
 			if (i != k)
 				assert_int_equal(net.end[i].peer[k].got, net.messages);
 		assert_true(c->most <= net.most);
+		assert_true(net.end[i].most <= net.most);
 		rested += c->rested;
 		put_off += c->put_off;
 		opened += c->opened;
 	}
 	assert_true(net.n - 1 <= net.most || rested > 0);
 	printf("%s: %u processes of %u paths, %.1f ms, %llu opened, %llu put to rest, %llu "
-	       "refused\n",
+	       "refused, %llu datagrams\n",
 	       name, net.n, net.most, (double)(net.now_ns - BASE_S_NS) / 1e6,
-	       (unsigned long long)opened, (unsigned long long)rested, (unsigned long long)put_off);
+	       (unsigned long long)opened, (unsigned long long)rested, (unsigned long long)put_off,
+	       (unsigned long long)net.datagrams);
 }
 
 static void
 all_to_all(uint32_t messages)
 {
 	for (uint32_t i = 0; i < net.n; i++)
-		for (uint32_t k = 0; k < net.n; k++)
-			net.end[i].peer[k].left = i == k ? 0 : messages;
+		for (uint32_t j = net.n - 1; j-- > 0;) {
+			/* In a circle all begin with the next one. */
+			uint32_t k = net.circle ? (i + 1 + j) % net.n : j + (j >= i);
+			net.end[i].peer[k].left = (uint8_t)messages;
+			list_peer(&net.end[i], k);
+		}
 }
 
 static void
@@ -460,6 +556,26 @@ many(void **state)
 	free_net();
 }
 
+/* make paths, and a smaller one. */
+static void
+all_to_all_of(uint32_t n, uint32_t paths, uint64_t loss_ppb)
+{
+	make_net(n, paths, 1, 7);
+	net.circle = true;
+	net.loss_ppb = loss_ppb;
+	all_to_all(1);
+	run((uint64_t)n * (n - 1), false);
+	judge("all to all");
+	free_net();
+}
+
+static void
+hundreds(void **state)
+{
+	(void)state;
+	all_to_all_of(300, 24, 0);
+}
+
 /* Whoever has enough paths never notices. */
 static void
 enough(void **state)
@@ -477,13 +593,44 @@ enough(void **state)
 	free_net();
 }
 
+static struct {
+	uint32_t n, paths;
+	uint64_t loss_ppb;
+} asked;
+
+static void
+what_was_asked(void **state)
+{
+	(void)state;
+	all_to_all_of(asked.n, asked.paths, asked.loss_ppb);
+}
+
+static int
+run_asked(char **argv)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_asked)};
+
+	asked.n = (uint32_t)strtoul(argv[0], NULL, 0);
+	asked.paths = (uint32_t)strtoul(argv[1], NULL, 0);
+	asked.loss_ppb = strtoull(argv[2], NULL, 0) * 1000;
+	if (asked.n < 2 || asked.n > ENDS_MAX || asked.paths < 2) {
+		fprintf(stderr, "2 to %u processes of 2 paths or more\n", ENDS_MAX);
+		return 2;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* Without arguments the suite; PROCESSES PATHS LOST_PPM: all to all of so many. */
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(enough),
 		cmocka_unit_test(all_to_all_seeds),
 		cmocka_unit_test(many),
+		cmocka_unit_test(hundreds),
 	};
+	if (argc == 4)
+		return run_asked(argv + 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

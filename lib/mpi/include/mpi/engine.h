@@ -118,6 +118,7 @@ struct lmpi_peer {
 	uint32_t queued;       /* its messages in the unexpected queue */
 	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
 	bool told_off;					       /* we asked it to ask first */
+	bool parked;					       /* lmpi_park() */
 	bool lost;					       /* mpi/lost.h; then caps are 0 */
 	bool other;	/* of another job: when it goes, this one does not end */
 	uint8_t id[24]; /* IMPI_Proc as my side knows it; set, if it speaks IMPI */
@@ -254,6 +255,14 @@ lmpi_may_bypass(const struct lmpi_engine *e, const struct lmpi_peer *peer, uint6
 
 /* Offer waiting packets to their transports; true if one was taken. */
 bool lmpi_pump(struct lmpi_engine *e);
+/* For a transport that takes nothing for peer and will know when it does: from then on nothing is
+ * offered until lmpi_unpark().  With thousands that wait, a turn would cost by their number. */
+static inline void
+lmpi_park(struct lmpi_peer *peer)
+{
+	peer->parked = true;
+}
+void lmpi_unpark(struct lmpi_engine *e, struct lmpi_peer *peer);
 /* Tell the owners of requests that became done, unless inside a transport. */
 void lmpi_run_done(struct lmpi_engine *e);
 /* The program waits and what it waits for has not come: it may stand behind

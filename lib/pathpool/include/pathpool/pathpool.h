@@ -4,7 +4,7 @@
  * A process of a large job talks to few others at a time.  Its paths are kept while it uses them;
  * the one that was used least recently goes when another needs its place, and comes back on demand.
  *
- *     pathpool_may_send(peer)     yes: use its path; no: keep it, a later turn says yes
+ *     pathpool_may_send(peer)     yes: use its path; no: keep it until ops->ready(peer)
  *     pathpool_up, _down, _told   what the transport hears of the path
  *     pathpool_may_come(peer)     the peer opens one: is there room?
  *     pathpool_turn               asks, tries again; by pathpool_expiry() at the latest
@@ -33,6 +33,7 @@
  * Units    nanoseconds.  Peers are the caller's numbers, below peers_max.
  * Threads  one owner; ops are called from within calls, and may not call back but for
  *          pathpool_down() out of close.
+ * Time     a turn costs by paths, not by peers: those that wait for one are not looked at.
  * Limits   paths_max 2 or more.  Never more paths than that: those that open or ask count.
  * Errors   none of its own: a path that goes down and was not at rest is the caller's affair. */
 #ifndef PATHPOOL_PATHPOOL_H
@@ -58,6 +59,8 @@ struct pathpool_ops {
 	bool (*busy)(void *user, uint32_t peer);
 	/* Does something for it wait for pathpool_may_send()? */
 	bool (*waits)(void *user, uint32_t peer);
+	/* pathpool_may_send() has said no, and may say something else now. */
+	void (*ready)(void *user, uint32_t peer);
 	/* Tell it.  false: not now, ask me again. */
 	bool (*say)(void *user, uint32_t peer, enum pathpool_say say, uint32_t number,
 		    uint64_t now_ns);
@@ -83,7 +86,8 @@ size_t pathpool_footprint(uint32_t peers_max);
 struct pathpool *pathpool_new(void *mem, uint32_t peers_max, uint32_t paths_max,
 			      const struct pathpool_ops *ops, void *user);
 
-/* May something be sent to peer now?  Its path is then the one used last. */
+/* May something be sent to peer now?  Its path is then the one used last.  Else ops->ready tells
+ * when to ask again. */
 bool pathpool_may_send(struct pathpool *p, uint32_t peer, uint64_t now_ns);
 /* Something came from it. */
 void pathpool_heard(struct pathpool *p, uint32_t peer);
