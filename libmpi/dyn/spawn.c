@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "call.h"
@@ -44,6 +45,14 @@ free_order(struct order *o)
 	free(o->count);
 }
 
+static bool
+is_program(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0;
+}
+
 /* In folders with colons between them; malloc'd, or NULL. */
 static char *
 find_in_path(const char *command, const char *path)
@@ -54,7 +63,7 @@ find_in_path(const char *command, const char *path)
 		size_t n = strcspn(path, ":");
 		int len = snprintf(file, PATH_BYTES, "%.*s/%s", (int)n, path, command);
 
-		if (len > 0 && len < PATH_BYTES && access(file, X_OK) == 0)
+		if (len > 0 && len < PATH_BYTES && is_program(file))
 			return file;
 		path += n + (path[n] == ':');
 	}
@@ -62,25 +71,45 @@ find_in_path(const char *command, const char *path)
 	return NULL;
 }
 
+/* It is not where it should be: file. */
+static int
+say_no_program(const struct lmpi_program *p, const char *file)
+{
+	if (access(file, F_OK) == 0)
+		return lmpi_error(MPI_ERR_SPAWN, "%s is no program: %s", file,
+				  access(file, X_OK) == 0 ? "it is not a file"
+							  : "it may not be executed");
+	if (strchr(p->command, '/') == NULL)
+		return lmpi_error(MPI_ERR_SPAWN,
+				  "there is no program %s, neither in PATH nor in %s", p->command,
+				  p->wdir != NULL ? p->wdir : "this folder");
+	return lmpi_error(MPI_ERR_SPAWN, "there is no program %s", file);
+}
+
 /* Some launchers end the job over a program that is not there; so we look first, unless it is to
- * run on hosts that this one need not be like. */
+ * run on hosts that this one need not be like.  As launchers do, we look for a name without a
+ * slash in PATH, then in the folder where it is to run. */
 static int
 look_for_program(const struct lmpi_program *p)
 {
-	const char *path = getenv("PATH");
-	char *found = NULL;
+	const char *path = getenv("PATH"), *folder = p->wdir != NULL ? p->wdir : ".";
+	char file[PATH_BYTES], *found = NULL;
+	struct stat st;
+	int len;
 
 	if (p->host != NULL)
 		return MPI_SUCCESS;
-	if (p->command[0] == '/')
-		found = find_in_path(p->command + 1, "/");
-	else if (strchr(p->command, '/') != NULL)
-		found = find_in_path(p->command, p->wdir != NULL ? p->wdir : ".");
-	else
+	if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
+		return lmpi_error(MPI_ERR_SPAWN, "info key \"wdir\" is \"%s\": no such folder",
+				  folder);
+	if (strchr(p->command, '/') == NULL)
 		found = find_in_path(p->command, path != NULL ? path : "");
-	if (found == NULL)
-		return lmpi_error(MPI_ERR_SPAWN, "there is no program %s%s", p->command,
-				  strchr(p->command, '/') != NULL ? "" : " in PATH");
+	if (p->command[0] == '/' || p->wdir == NULL)
+		len = snprintf(file, sizeof(file), "%s", p->command);
+	else
+		len = snprintf(file, sizeof(file), "%s/%s", folder, p->command);
+	if (found == NULL && (len < 0 || len >= PATH_BYTES || !is_program(file)))
+		return say_no_program(p, file);
 	free(found);
 	return MPI_SUCCESS;
 }

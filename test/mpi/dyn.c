@@ -361,6 +361,54 @@ spawn(void)
 	check_children(inter, 3, 1);
 }
 
+/* A name without a slash, of a program that is in the folder where it is to run, not in PATH. */
+static void
+spawn_by_name(void)
+{
+	char *args[] = {child, nought, NULL}, folder[4096];
+	char *slash = realpath(self, folder) != NULL ? strrchr(folder, '/') : NULL;
+	MPI_Comm inter;
+	MPI_Info info;
+
+	CHECK(slash != NULL);
+	if (slash == NULL)
+		return;
+	*slash = '\0';
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "wdir", folder);
+	MPI_Comm_spawn(slash + 1, args, 1, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+	MPI_Info_free(&info);
+	check_children(inter, 1, 1);
+}
+
+/* What is there is no program, or is to run in a folder that is not there. */
+static void
+spawns_of_no_program(void)
+{
+	static const struct {
+		const char *command, *wdir, *says;
+	} wrong[] = {{"/", ".", "not a file"},
+		     {"/etc/os-release", ".", "may not be executed"},
+		     {"os-release", "/etc", "may not be executed"},
+		     {"./os-release", "/etc", "may not be executed"},
+		     {"./no-such-program", "/etc", "there is no program /etc/./no-such-program"},
+		     {"true", "/no/such/folder", "\"wdir\" is \"/no/such/folder\""}};
+	MPI_Comm inter;
+	MPI_Info info;
+
+	MPI_Info_create(&info);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		int code = 0;
+
+		MPI_Info_set(info, "wdir", wrong[i].wdir);
+		CHECK(check_says(MPI_Comm_spawn(wrong[i].command, MPI_ARGV_NULL, 1, info, 0,
+						MPI_COMM_WORLD, &inter, &code),
+				 MPI_ERR_SPAWN, check_rank == 0 ? wrong[i].says : "rank 0"));
+		CHECK(inter == MPI_COMM_NULL && code == MPI_ERR_SPAWN);
+	}
+	MPI_Info_free(&info);
+}
+
 /* Nothing is left behind, and the job goes on. */
 static void
 wrong_spawns(void)
@@ -378,6 +426,7 @@ wrong_spawns(void)
 	CHECK(check_says(MPI_Comm_spawn("no-such-program-anywhere", MPI_ARGV_NULL, 1, MPI_INFO_NULL,
 					0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
 			 MPI_ERR_SPAWN, check_rank == 0 ? "PATH" : "rank 0"));
+	spawns_of_no_program();
 	CHECK(check_says(MPI_Comm_spawn(self, MPI_ARGV_NULL, wanted, MPI_INFO_NULL, 0,
 					MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
 			 MPI_ERR_ARG, check_rank == 0 ? "-1" : "rank 0"));
@@ -532,6 +581,7 @@ main(int argc, char **argv)
 		full_universe();
 	} else {
 		spawn();
+		spawn_by_name();
 		spawns_that_end();
 	}
 	wrong_spawns();
