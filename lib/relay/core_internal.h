@@ -204,8 +204,12 @@ struct doors {
 	/* Places, and nodes, kept for what has been offered and is not answered yet: else who is
 	 * asked would know a door that nobody can answer to. */
 	uint32_t reserved;
-	uint32_t nuntold;		 /* OWN doors whose ADDRESS found no room */
-	uint32_t queue_head, queue_tail; /* holds */
+	uint32_t nuntold; /* OWN doors whose ADDRESS found no room */
+	/* Holds.  What is to be said waits for none of what is to be asked: two relays that each
+	 * have as many questions under way as they may would keep their answers to themselves. */
+	struct door_queue {
+		uint32_t head, tail;
+	} says, asks;
 	/* Entries to be freed, in that order; the first that is still to be told. */
 	uint32_t dying_head, dying_tail, dying_tell;
 	uint32_t ndying;

@@ -265,13 +265,15 @@ relay_door_queue(struct relay_core *c, uint32_t h)
 	wake_at(c, c->now_ns);
 	if (d->hold[h].queued)
 		return;
+	bool says = d->hold[h].import == NONE && !RELAY_BUG(DOOR_BEHIND);
+	struct door_queue *q = says ? &d->says : &d->asks;
 	d->hold[h].queued = true;
 	d->hold[h].queue_next = NONE;
-	if (d->queue_tail == NONE)
-		d->queue_head = h;
+	if (q->tail == NONE)
+		q->head = h;
 	else
-		d->hold[d->queue_tail].queue_next = h;
-	d->queue_tail = h;
+		d->hold[q->tail].queue_next = h;
+	q->tail = h;
 }
 
 /* Its entry goes; the label is free when the trunks have heard it. */

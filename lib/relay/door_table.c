@@ -46,7 +46,7 @@ relay_door_init(struct relay_core *c)
 	struct doors *d = &c->doors;
 	const struct relay_core_limits *l = &c->conf.limits;
 	struct relay_door_conf *conf = &c->conf.doors;
-	d->queue_head = d->queue_tail = NONE;
+	d->says = d->asks = (struct door_queue){NONE, NONE};
 	d->dying_head = d->dying_tail = d->dying_tell = NONE;
 	if (!conf->importers_max)
 		conf->importers_max = 1024;
@@ -267,7 +267,10 @@ bool
 relay_door_reserve(struct relay_core *c)
 {
 	struct doors *d = &c->doors;
-	if (d->places_free <= d->reserved || d->nodes_free < NODES_EACH * (2 + d->reserved))
+	/* Half of what is free, for the other relays ask as well, and what they offer takes the
+	 * rest. */
+	uint32_t both = RELAY_BUG(DOOR_GREEDY) ? d->reserved : 2 * d->reserved;
+	if (d->places_free <= both || d->nodes_free < NODES_EACH * (2 + both))
 		return false;
 	d->reserved++;
 	return true;

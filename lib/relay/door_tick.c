@@ -140,29 +140,31 @@ serve_hold(struct relay_core *c, uint32_t h)
 	return true;
 }
 
-static void
-serve_queue(struct relay_core *c)
+/* False: more is to come. */
+static bool
+serve_queue(struct relay_core *c, struct door_queue *q)
 {
 	struct doors *d = &c->doors;
-	for (uint32_t n = 0; d->queue_head != NONE; n++) {
-		uint32_t h = d->queue_head;
+	for (uint32_t n = 0; q->head != NONE; n++) {
+		uint32_t h = q->head;
 		if (n == DOOR_TELLS_MAX) {
 			wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS / 10));
-			return;
+			return false;
 		}
 		/* Out of the queue first: it may be freed, and taken again to be queued. */
-		d->queue_head = d->hold[h].queue_next;
-		if (d->queue_head == NONE)
-			d->queue_tail = NONE;
+		q->head = d->hold[h].queue_next;
+		if (q->head == NONE)
+			q->tail = NONE;
 		if (serve_hold(c, h))
 			continue;
-		d->hold[h].queue_next = d->queue_head;
-		d->queue_head = h;
-		if (d->queue_tail == NONE)
-			d->queue_tail = h;
+		d->hold[h].queue_next = q->head;
+		q->head = h;
+		if (q->tail == NONE)
+			q->tail = h;
 		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
-		return;
+		return false;
 	}
+	return true;
 }
 
 /* False: one of them has no room. */
@@ -302,8 +304,8 @@ relay_door_tick(struct relay_core *c)
 	give_up_lost(c);
 	relay_door_tell_addresses(c);
 	bool late = RELAY_BUG(DOOR_LATE) && c->now_ns % (300 * BASE_MS_NS) > BASE_MS_NS;
-	if (serve_dying(c) && !late)
-		serve_queue(c);
+	if (serve_dying(c) && !late && serve_queue(c, &c->doors.says))
+		(void)serve_queue(c, &c->doors.asks);
 	if (late)
 		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
 }

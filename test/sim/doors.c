@@ -2,8 +2,7 @@
 /* Scenario "doors": processes of private clusters register doors, import and ask each other's,
  * leave and die; relays die, clusters are cut off; a tenant and a false relay try what does not
  * prove. Then all heals: what is held answers, what is gone was told; all leave: nothing is left.
- * "doors-pairs": the same with two relays in each cluster.
- * "doors-many": thousands of members, many of them new each second. */
+ * "doors-pairs": the same with two relays in each cluster. */
 #include "doors.h"
 #include "draw.h"
 

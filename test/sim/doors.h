@@ -31,6 +31,7 @@ struct doors_conf {
 	uint64_t lan_ns, wan_ns;	   /* one way, all links of it together */
 	uint64_t slow_ns;		   /* of process 0, beyond lan_ns */
 	uint32_t loss_ppb;		   /* of the wide area */
+	uint64_t wan_bytes_s;		   /* from each relay to each; 0: no limit */
 	uint32_t doors_max, imports_max, per_proc_max, asks_per_s;
 	uint32_t most; /* doors and imports there may ever be */
 	uint64_t lost_ns;

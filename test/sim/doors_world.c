@@ -664,7 +664,8 @@ lay_links(struct doors *w)
 {
 	struct sim *s = w->s;
 	const struct doors_conf *c = &w->conf;
-	struct sim_link_conf wan = {.delay_ns = c->wan_ns, .loss_ppb = c->loss_ppb};
+	struct sim_link_conf wan = {
+		.delay_ns = c->wan_ns, .loss_ppb = c->loss_ppb, .rate_bps = c->wan_bytes_s};
 	for (uint32_t a = 0; a < w->nrelays; a++)
 		for (uint32_t b = 0; b < w->nrelays; b++) {
 			if (w->relay[a].cluster == w->relay[b].cluster)
