@@ -347,29 +347,27 @@ comes_to_its_end(const struct obs_trace *t)
 	return ok;
 }
 
-/* The next order of five ranks after that in `ranks`, which begins as "". */
+/* The next order of five ranks, from 0 on. */
 static void
 next_order(char ranks[6], uint32_t *at)
 {
 	for (bool twice = true; twice; ++*at) {
 		twice = false;
-		for (uint32_t i = 0, v = *at; i < 5; i++, v /= 5)
+		for (uint32_t i = 0, v = *at; i < 5; i++, v /= 5) {
 			ranks[i] = (char)('0' + v % 5);
-		ranks[5] = 0;
-		for (uint32_t i = 0; i < 5; i++)
-			twice |= strchr(ranks + i + 1, ranks[i]) != NULL;
+			twice |= memchr(ranks, ranks[i], i) != NULL;
+		}
 	}
 }
 
-/* One rank has 120 communicators, each of another order; it meets the others in the first, the last
- * and some between, whatever the numbers there. */
+/* One rank has 120 communicators, each of another order, and meets the others in eight of them. */
 static void
 test_traced_groups(void **state)
 {
 	(void)state;
 	struct file f[5];
 	struct obs_trace t;
-	char order[6];
+	char order[6] = "";
 	for (uint32_t r = 0; r < 5; r++) {
 		uint32_t at = 0, number = 0;
 		head(&f[r], r, 5);
