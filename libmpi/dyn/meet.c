@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two groups of processes meet at a port. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "call.h"
 #include "coll.h"
@@ -215,60 +213,4 @@ impl_Close_port(const char *port_name)
 	int rc = lmpi_port_close(port_name, why);
 
 	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
-}
-
-/* ---- MPI_Comm_join: over a socket that both have they agree on a port ---- */
-
-/* All of it, however the socket was set; false: its other end is gone. */
-static bool
-write_whole(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
-		if (r < 0 && errno != EINTR && errno != EAGAIN)
-			return false;
-		p += r > 0 ? r : 0;
-		n -= r > 0 ? (size_t)r : 0;
-	}
-	return true;
-}
-
-static bool
-read_whole(int fd, char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t r = recv(fd, p, n, 0);
-		if (r == 0 || (r < 0 && errno != EINTR && errno != EAGAIN))
-			return false;
-		p += r > 0 ? r : 0;
-		n -= r > 0 ? (size_t)r : 0;
-	}
-	return true;
-}
-
-/* Both open a port and tell each other; the lower name is the one that is used. */
-int
-impl_Comm_join(int fd, MPI_Comm *intercomm)
-{
-	char mine[MPI_MAX_PORT_NAME] = "", theirs[MPI_MAX_PORT_NAME] = "";
-	struct lmpi_comm *made = NULL;
-	int rc = impl_Open_port(MPI_INFO_NULL, mine);
-
-	*intercomm = MPI_COMM_NULL;
-	if (rc)
-		return rc;
-	if (!write_whole(fd, mine, sizeof(mine)) || !read_whole(fd, theirs, sizeof(theirs)))
-		rc = lmpi_error(MPI_ERR_OTHER, "the socket %d is not connected: %s", fd,
-				strerror(errno));
-	theirs[sizeof(theirs) - 1] = '\0';
-	if (rc == MPI_SUCCESS) {
-		bool accept = strcmp(mine, theirs) < 0;
-		rc = lmpi_meet_others(lmpi_comm_self, 0,
-				      accept ? LMPI_MEET_ACCEPT : LMPI_MEET_CONNECT,
-				      accept ? mine : theirs, LMPI_FOR_EVER, &made);
-	}
-	(void)impl_Close_port(mine);
-	if (rc == MPI_SUCCESS)
-		*intercomm = made->handle;
-	return rc;
 }

@@ -109,7 +109,11 @@ struct lmpi_talk {
 };
 #define LMPI_NO_TALK ((struct lmpi_talk){.fd = -1, .door = UINT32_MAX})
 int lmpi_port_open(char name[], size_t room, char why[LMPI_WHY]);
+/* One of another process stays as it is, and that is no error: programs close what they have
+ * connected to. */
 int lmpi_port_close(const char *name, char why[LMPI_WHY]);
+/* Who is to come there is at the other end of the socket fd: accepting ends when that has gone. */
+void lmpi_port_await_socket(const char *name, int fd);
 /* What two roots say first. */
 struct lmpi_greeting {
 	uint64_t size; /* of the group */
@@ -140,6 +144,9 @@ int lmpi_talk_decide(struct lmpi_talk *t, const char *phase, uint64_t mine, uint
 		     char why[LMPI_WHY]);
 /* Does nothing for LMPI_NO_TALK. */
 void lmpi_talk_end(struct lmpi_talk *t);
+/* A socket that nobody here watches is looked at again a little later; the loop goes on meanwhile.
+ */
+void lmpi_look_again(void);
 
 /* --- the launcher (others/spawn.c) */
 /* Names of ports: the launcher keeps them, or the folder of driver/names.h.  MPI_ERR_SERVICE: it is

@@ -42,6 +42,7 @@ static struct port {
 	struct lmpi_guests *guests;
 	uint32_t door; /* DOOR_NONE: only a socket */
 	uint64_t door_token;
+	int peer; /* a socket of the program to who is to come; -1: anybody may */
 } ports[PORTS_MAX];
 static uint32_t nports; /* that were ever used */
 
@@ -82,6 +83,12 @@ await_fd(int fd, short events, uint64_t deadline)
 			return false;
 		(void)lmpi_wait_until(never, NULL, base_min_ns(now + LOOK_NS, deadline));
 	}
+}
+
+void
+lmpi_look_again(void)
+{
+	(void)lmpi_wait_until(never, NULL, suci_udp_now_ns() + LOOK_NS);
 }
 
 /* ---- what is said and heard, over either ---- */
@@ -276,6 +283,15 @@ parse_port(const char *name, struct door_address *direct, struct door_address *r
 	return err;
 }
 
+static struct port *
+port_of_token(uint64_t token)
+{
+	for (uint32_t i = 0; i < nports; i++)
+		if (ports[i].fd >= 0 && ports[i].token == token)
+			return &ports[i];
+	return NULL;
+}
+
 /* The port of this process that has that name, or NULL. */
 static struct port *
 find_port(const char *name, char why[LMPI_WHY])
@@ -284,9 +300,9 @@ find_port(const char *name, char why[LMPI_WHY])
 
 	if (parse_port(name, &a, &behind, why))
 		return NULL;
-	for (uint32_t i = 0; i < nports; i++)
-		if (ports[i].fd >= 0 && ports[i].token == a.token)
-			return &ports[i];
+	struct port *p = port_of_token(a.token);
+	if (p)
+		return p;
 	snprintf(why, LMPI_WHY, "the port was not opened by this process, or is closed");
 	return NULL;
 }
@@ -354,7 +370,7 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 		return LMPI_ERR_OTHER;
 	}
 	memcpy(name, text, strlen(text) + 1);
-	ports[i] = (struct port){.fd = fd, .token = a.token, .guests = guests};
+	ports[i] = (struct port){.fd = fd, .token = a.token, .guests = guests, .peer = -1};
 	nports = i == nports ? i + 1 : nports;
 	int err = open_port_door(&ports[i], name, room, why);
 	if (err) {
@@ -365,13 +381,21 @@ lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
 	return err;
 }
 
+/* It was opened by this process. */
+static bool
+is_own(const struct door_address *a)
+{
+	return a->realm == lmpi_loop.token && a->label == LMPI_LABEL_BASE + lmpi_world.rank;
+}
+
 int
 lmpi_port_close(const char *name, char why[LMPI_WHY])
 {
+	struct door_address a, behind;
 	struct port *p = find_port(name, why);
 
 	if (!p)
-		return ERR_PORT;
+		return parse_port(name, &a, &behind, why) || is_own(&a) ? ERR_PORT : LMPI_OK;
 	close(p->fd);
 	if (p->door != DOOR_NONE)
 		lmpi_doors_close(p->door);
@@ -379,6 +403,25 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 	*p = (struct port){.fd = -1};
 	lmpi_spawn_forget(name);
 	return LMPI_OK;
+}
+
+void
+lmpi_port_await_socket(const char *name, int fd)
+{
+	char why[LMPI_WHY];
+	struct port *p = find_port(name, why);
+
+	if (p)
+		p->peer = fd;
+}
+
+static bool
+has_gone(int fd)
+{
+	char c;
+	ssize_t n = recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 /* Nobody is there yet.  Who waits for ever for somebody to come need not wait for ever for those
@@ -443,6 +486,8 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 			return ERR_PORT;
 		if (lmpi_spawn_unmet(name, why))
 			return ERR_PORT;
+		/* Before who knocks is looked for: who has gone after that has knocked. */
+		bool gone = p->peer >= 0 && has_gone(p->peer);
 		uint32_t door = p->door;
 		bool far = door != DOOR_NONE && lmpi_doors_knocks(door);
 		enum meet_turn turn;
@@ -455,6 +500,10 @@ lmpi_port_accept(const char *name, double seconds, struct lmpi_talk *t,
 			return greet_near(p->token, t, mine, theirs, why);
 		if (turn == MEET_TURN_LATE)
 			break;
+		if (gone && turn != MEET_TURN_FAR) {
+			snprintf(why, LMPI_WHY, "the other end of the socket %d has gone", p->peer);
+			return LMPI_ERR_OTHER;
+		}
 		if (turn == MEET_TURN_FAR) {
 			t->door = lmpi_doors_knock(door);
 			if (take_far(p->door_token, t, mine, theirs))
