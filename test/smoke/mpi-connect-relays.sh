@@ -30,7 +30,7 @@ own=(env XDG_RUNTIME_DIR="$TB_DIR/tmp" LIBMPI_RELAY="10.0.0.254:7812,10.0.0.253:
 	LIBMPI_LIVENESS_MS="$DETECT_MS" LIBMPI_PARTITION_TIMEOUT_S=5
 	"$B/bin/mpirun" --launcher local -n "$RANKS")
 gone() { ! testbed_alive "$1"; }
-port_is() { PORT=$(sed -n 's/^port //p' "$TB_LOG/$1.log") && [ -n "$PORT" ]; }
+port_is() { PORT=$(sed -n 's/^port //p' "$TB_LOG/$1.log") && [ -n "$PORT" ] || gone "$1"; }
 doors_at() { # FRONTEND: of processes of its cluster
 	"$B/bin/relayctl" -s "$TB_ID-$1" --json doors | python3 -c \
 		'import json, sys; print(sum(d["own"] for d in json.load(sys.stdin)))'
@@ -51,6 +51,7 @@ meet() {
 	rm -f "$TB_LOG/server.log" "$TB_LOG/client.log" "$TB_DIR/over"
 	testbed_spawn a0 server "${own[@]}" "$B/test/mpi/talks" server
 	testbed_wait 30 "the port" port_is server || fail "the server opens no port"
+	[ -n "$PORT" ] || fail "the server: $(tail -n 1 "$TB_LOG/server.log")"
 	testbed_spawn b0 client "${own[@]}" "$B/test/mpi/talks" client "$PORT" "$TB_DIR/over"
 	testbed_wait 30 "the first rounds" more_than 0 || fail "they do not meet"
 	for fe in afe0 afe1 bfe0 bfe1; do
