@@ -96,6 +96,11 @@ bench-counts: $(LMPI_ALL) $(B)/test/inside
 bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
 	@test/bench/detect.sh $(B)
 
+## bench-spawn   MPI_Comm_spawn beyond what the launcher takes, beside MPICH and Open MPI; N ROUNDS
+.PHONY: bench-spawn
+bench-spawn: $(LMPI_ALL) $(B)/bin/mpirun
+	@test/bench/spawn.sh $(B)
+
 ## bench-takeover  seeded kills of ranks under mpispd; KILLS SEED RANKS SPARES; build/bench/takeover.* (root)
 .PHONY: bench-takeover
 bench-takeover: $(B)/bin/mpispd $(B)/bin/mpispctl $(B)/examples/takeover
