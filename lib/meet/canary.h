@@ -17,6 +17,7 @@
 	X(SLAMMED, "a port that is closed ends the conversations that began there")            \
 	X(LINGERS, "who has hung up waits for ever for what is lost")                          \
 	X(KEPT_LINE, "who hangs up keeps the door that it called by")                          \
+	X(LINE_STAYS, "a conversation ends with its relay, though there is another one")       \
 	X(WAY_STAYS, "a lane stays where it was when its way leads by another relay")          \
 	X(WAY_ANEW, "a way that breaks gets another lane")                                     \
 	X(WAY_ENDLESS, "a way that rests is waited for for ever")                              \

@@ -5,13 +5,16 @@
 
 #include <string.h>
 
+_Static_assert(MEET_FROM_BYTES >= MEET_WORD_BYTES + DOOR_ADDRESS_MAX, "a word, an address");
+
 static struct meet_piece nowhere;
 
 void
 meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
-		const struct meet_lines_ops *ops, void *user)
+		const struct meet_lines_ops *ops, void *user, uint64_t wait_ns)
 {
-	*l = (struct meet_lines){.client = client, .lanes = lanes, .ops = ops, .user = user};
+	*l = (struct meet_lines){
+		.client = client, .lanes = lanes, .ops = ops, .user = user, .wait_ns = wait_ns};
 }
 
 bool
@@ -33,6 +36,8 @@ open_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 
 	l->ops->lane(l->user, t->site, t->door, t->label, &c);
 	c.tx_salt = c.rx_salt = TALK_SALT;
+	/* Whether who calls moves is not known before it has said so. */
+	c.moves = t->called || t->moves;
 	if (suci_lane_open(l->lanes, &c, &t->lane, now_ns))
 		return false;
 	t->has_lane = true;
@@ -69,15 +74,35 @@ close_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	drop_pieces(l, t, false);
 }
 
+/* It rests, or it is only named since it did: until its door is granted its time runs on. */
+static void
+rest_or_name(struct meet_lines *l, struct meet_line *t, bool rests, bool named)
+{
+	l->resting -= t->rests || t->named;
+	t->rests = rests;
+	t->named = named;
+	l->resting += t->rests || t->named;
+}
+
+static void
+drop_line_import(struct meet_lines *l, struct meet_line *t)
+{
+	if (t->import != MEET_LINE_NONE)
+		door_client_drop(l->client, t->import);
+	t->import = MEET_LINE_NONE;
+}
+
 /* The place is free; its two labels are given back. */
 static void
 free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	close_line_lane(l, t, now_ns);
 	drop_pieces(l, t, true);
-	if (t->import != MEET_LINE_NONE && !MEET_BUG(KEPT_LINE)) {
-		door_client_drop(l->client, t->import);
-		door_client_close(l->client, t->door);
+	rest_or_name(l, t, false, false);
+	if (!MEET_BUG(KEPT_LINE)) {
+		drop_line_import(l, t);
+		if (!t->called && t->door != MEET_LINE_NONE)
+			door_client_close(l->client, t->door);
 	}
 	t->state = MEET_LINE_FREE;
 }
@@ -111,7 +136,7 @@ find_victim(struct meet_lines *l, uint64_t now_ns)
 
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		/* Who is still there though all is said, or though it does not hear that. */
-		if (t->state == MEET_LINE_ENDS && t->import == MEET_LINE_NONE &&
+		if (t->state == MEET_LINE_ENDS && t->called &&
 		    (!t->unacked || has_lingered(t, now_ns)))
 			return t;
 		if (says_nothing(t, now_ns) && (!silent || t->turn < silent->turn))
@@ -133,7 +158,8 @@ seat_line(struct meet_lines *l, uint64_t now_ns)
 			return NULL;
 		shut_line(l, t, now_ns);
 	}
-	*t = (struct meet_line){.import = MEET_LINE_NONE,
+	*t = (struct meet_line){.door = MEET_LINE_NONE,
+				.import = MEET_LINE_NONE,
 				.last = &t->first,
 				.since_ns = now_ns,
 				.turn = l->turns++};
@@ -149,15 +175,14 @@ door_closes(const struct meet_lines *l, uint32_t door)
 	return false;
 }
 
-enum suci_verdict
-meet_lines_came(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns)
+static enum suci_verdict
+seat_caller(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns)
 {
-	if (door_closes(l, door))
-		return SUCI_DROPPED;
 	struct meet_line *t = seat_line(l, now_ns);
 
 	if (!t)
 		return SUCI_REFUSED;
+	t->called = true;
 	t->door = door;
 	t->site = site;
 	t->label = label;
@@ -169,6 +194,155 @@ meet_lines_came(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t lab
 	}
 	t->state = MEET_LINE_KNOCKS;
 	return SUCI_TAKEN;
+}
+
+/* ---- moving ---- */
+
+static struct meet_line *
+line_of_import(struct meet_lines *l, uint32_t import)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state != MEET_LINE_FREE && t->import == import)
+			return t;
+	return NULL;
+}
+
+/* Nothing comes any more, and nothing goes. */
+static void
+end_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	t->over = true;
+	close_line_lane(l, t, now_ns);
+	rest_or_name(l, t, false, false);
+	if (t->state == MEET_LINE_KNOCKS)
+		free_line(l, t, now_ns);
+	/* Who has hung up waits for acks that do not come. */
+	l->ops->wake(l->user);
+}
+
+static void
+rest_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	t->unsure = false;
+	if (t->over)
+		return;
+	if (!t->rests) {
+		if (!l->resting)
+			l->looked_ns = now_ns;
+		if (!t->named)
+			t->rested_ns = 0;
+		rest_or_name(l, t, true, false);
+		l->ops->wake(l->user);
+	}
+	if (t->has_lane)
+		suci_lane_rest(l->lanes, t->lane, now_ns);
+}
+
+/* The other door is reached.  false: not by its labels yet. */
+static bool
+resume_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	const struct door_client_import *m = &l->client->import[t->import];
+	struct suci_lane_conf c;
+
+	if (!t->has_lane)
+		return false;
+	l->ops->lane(l->user, m->site, t->door, m->label, &c);
+	int err = suci_lane_move(l->lanes, t->lane, c.path, m->label, m->label, now_ns);
+	if (err == SUCI_ERR_TOOBIG) {
+		end_line(l, t, now_ns);
+		return false;
+	}
+	if (err) {
+		rest_line(l, t, now_ns);
+		return false;
+	}
+	l->moved++;
+	t->left = false;
+	t->site = m->site;
+	t->label = m->label;
+	bool named = m->state == DOOR_CLIENT_NAMED && (t->rests || t->named);
+	rest_or_name(l, t, false, named);
+	return true;
+}
+
+/* The first block of who calls: where it calls from.  false: it does not say so. */
+static bool
+take_from(struct meet_lines *l, struct meet_line *t, const struct meet_piece *p)
+{
+	if (p->len <= MEET_WORD_BYTES || p->len > MEET_FROM_BYTES ||
+	    door_address_decode(p->data + MEET_WORD_BYTES, (size_t)p->len - MEET_WORD_BYTES,
+				&t->at) ||
+	    !meet_word_is(p->data, MEET_FROM, t->at.token))
+		return false;
+	t->import = l->ops->import(l->user, &t->at, t->door);
+	t->moves = t->import != MEET_LINE_NONE;
+	return true;
+}
+
+static void
+say_from(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
+{
+	const struct door_address *mine = &l->client->own[t->door].at;
+	uint8_t from[MEET_FROM_BYTES];
+	size_t len = door_address_encode(mine, from + MEET_WORD_BYTES);
+
+	meet_word_write(from, MEET_FROM, mine->token);
+	t->moves =
+		meet_lines_say(l, (uint32_t)(t - l->line), from, MEET_WORD_BYTES + len, now_ns) > 0;
+	if (t->moves)
+		door_client_keep(l->client, t->door);
+}
+
+/* Of a line that is there already, by labels that it has now; or it may be of one. */
+static bool
+is_of_line(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns,
+	   enum suci_verdict *verdict)
+{
+	bool more, here = false, other = false;
+	uint32_t import = door_client_called(l->client, site, door, label, &more);
+	struct meet_line *is = import == DOOR_CLIENT_NONE ? NULL : line_of_import(l, import);
+
+	if (is && is->moves) {
+		*verdict = is->rests && resume_line(l, is, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
+		return true;
+	}
+	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		bool on = t->state != MEET_LINE_FREE && t->door == door;
+		here |= on && !t->called;
+		other |= on && t->moves && (t->rests || t->site != site);
+	}
+	*verdict = more || other ? SUCI_REFUSED : SUCI_DROPPED;
+	return here || more || other;
+}
+
+enum suci_verdict
+meet_lines_came(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns)
+{
+	enum suci_verdict verdict;
+
+	if (is_of_line(l, site, door, label, now_ns, &verdict))
+		return verdict;
+	return door_closes(l, door) ? SUCI_DROPPED : seat_caller(l, site, door, label, now_ns);
+}
+
+void
+meet_lines_reached(struct meet_lines *l, uint32_t import, uint64_t now_ns)
+{
+	const struct door_client_import *m = &l->client->import[import];
+	struct meet_line *t = line_of_import(l, import);
+
+	if (!t || !t->moves || t->state == MEET_LINE_CALLS)
+		return;
+	t->met = true;
+	bool unsure = m->state == DOOR_CLIENT_NAMED && m->at.nrelays > 1;
+	/* Of a door at two relays either may be the one to carry it: what was said before that was
+	 * settled may be lost. */
+	if (t->rests || t->unsure || t->site != m->site || t->label != m->label)
+		(void)resume_line(l, t, now_ns);
+	else if (t->named && m->state == DOOR_CLIENT_HAVE)
+		rest_or_name(l, t, false, false);
+	t->unsure = unsure;
 }
 
 uint32_t
@@ -202,9 +376,25 @@ static struct meet_line *
 find_caller_on(struct meet_lines *l, uint32_t door)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
-		if (t->state == MEET_LINE_ON && t->import == MEET_LINE_NONE && t->door == door)
+		if (t->state == MEET_LINE_ON && t->called && t->door == door)
 			return t;
 	return NULL;
+}
+
+/* Nothing is imported from there any more. */
+static void
+close_port_door(struct meet_lines *l, uint32_t door, uint64_t now_ns)
+{
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
+		if (t->state == MEET_LINE_FREE || !t->called || t->door != door || !t->moves)
+			continue;
+		drop_line_import(l, t);
+		t->moves = false;
+		if (t->rests)
+			end_line(l, t, now_ns);
+		rest_or_name(l, t, false, false);
+	}
+	door_client_close(l->client, door);
 }
 
 void
@@ -218,12 +408,12 @@ meet_lines_close(struct meet_lines *l, uint32_t door, uint64_t now_ns)
 	if (called && !MEET_BUG(SLAMMED))
 		called->closes = true;
 	else
-		door_client_close(l->client, door);
+		close_port_door(l, door, now_ns);
 }
 
 /* A conversation is over: is its door the one of a port that is closed? */
 static void
-close_behind(struct meet_lines *l, struct meet_line *t)
+close_behind(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	if (!t->closes)
 		return;
@@ -232,7 +422,7 @@ close_behind(struct meet_lines *l, struct meet_line *t)
 	if (other)
 		other->closes = true;
 	else
-		door_client_close(l->client, t->door);
+		close_port_door(l, t->door, now_ns);
 }
 
 uint32_t
@@ -261,11 +451,18 @@ meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 	struct meet_line *t = &l->line[line];
 	const struct door_client_import *m = &l->client->import[t->import];
 
+	const struct door_address *mine = &l->client->own[t->door].at;
+
 	t->site = m->site;
 	t->label = m->label;
+	t->at = m->at;
+	t->moves = (m->at.nrelays > 1 || mine->nrelays > 1) && !MEET_BUG(LINE_STAYS);
 	if (!door_client_reaches(m) || !open_line_lane(l, t, now_ns))
 		return false;
 	t->state = MEET_LINE_ON;
+	t->unsure = t->moves && m->state == DOOR_CLIENT_NAMED && m->at.nrelays > 1;
+	if (t->moves)
+		say_from(l, t, now_ns);
 	return true;
 }
 
@@ -275,8 +472,12 @@ void
 meet_lines_gone(struct meet_lines *l, uint32_t site, uint32_t label, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
-		if (t->state == MEET_LINE_FREE || t->state == MEET_LINE_CALLS ||
-		    t->import != MEET_LINE_NONE || t->site != site || t->label != label)
+		if (t->state == MEET_LINE_FREE || !t->called || t->site != site ||
+		    t->label != label)
+			continue;
+		/* By that relay; the import tells more. */
+		t->left = true;
+		if (t->moves && !t->over)
 			continue;
 		t->over = true;
 		close_line_lane(l, t, now_ns);
@@ -286,37 +487,84 @@ meet_lines_gone(struct meet_lines *l, uint32_t site, uint32_t label, uint64_t no
 }
 
 void
-meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused)
+meet_lines_lost(struct meet_lines *l, uint32_t import, enum door_client_lost why, uint64_t now_ns)
 {
-	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
-		if (t->state != MEET_LINE_FREE && t->import == import) {
-			t->over = true;
-			t->refused = refused;
-			/* Who has hung up waits for acks that do not come. */
-			l->ops->wake(l->user);
-		}
+	struct meet_line *t = line_of_import(l, import);
+
+	if (!t || (t->state == MEET_LINE_CALLS && why == DOOR_CLIENT_RESET))
+		return; /* it is asked for anew */
+	if (!t->moves) {
+		t->over = true;
+		t->refused = why == DOOR_CLIENT_REFUSED;
+		l->ops->wake(l->user);
+	} else if (why == DOOR_CLIENT_RESET) {
+		rest_line(l, t, now_ns);
+	} else if (why == DOOR_CLIENT_RELAY) {
+		rest_line(l, t, now_ns);
+		drop_line_import(l, t);
+		t->again_ns = now_ns + MEET_LINE_LOOK_NS;
+	} else if (t->called && !t->met && !t->rests && !t->left) {
+		/* A relay may have no room for it: then it lasts as long as its relay. */
+		drop_line_import(l, t);
+		t->moves = false;
+		rest_or_name(l, t, false, false);
+	} else {
+		end_line(l, t, now_ns);
+	}
 }
 
 void
-meet_lines_over(struct meet_lines *l, uint32_t site, uint64_t now_ns)
+meet_lines_over(struct meet_lines *l, uint32_t site, bool for_good, uint64_t now_ns)
 {
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		/* What is being asked for may be granted by another relay. */
 		if (t->state == MEET_LINE_FREE || t->state == MEET_LINE_CALLS || t->site != site)
 			continue;
+		if (t->moves && !t->over && !for_good) {
+			rest_line(l, t, now_ns);
+			continue;
+		}
 		t->over = true;
 		close_line_lane(l, t, now_ns);
+		rest_or_name(l, t, false, false);
 		if (t->state == MEET_LINE_KNOCKS || t->state == MEET_LINE_ENDS)
 			free_line(l, t, now_ns);
 	}
 }
 
+static void
+look_at_line(struct meet_lines *l, struct meet_line *t, uint64_t step_ns, uint64_t now_ns)
+{
+	t->rested_ns += step_ns;
+	if (t->rested_ns > l->wait_ns)
+		end_line(l, t, now_ns);
+	else if (t->named)
+		return;
+	else if (t->import == MEET_LINE_NONE && now_ns >= t->again_ns)
+		t->import = l->ops->import(l->user, &t->at, t->door);
+	else if (t->import != MEET_LINE_NONE && door_client_reaches(&l->client->import[t->import]))
+		(void)resume_line(l, t, now_ns);
+}
+
+static void
+look_at_resting(struct meet_lines *l, uint64_t now_ns)
+{
+	if (!l->resting || now_ns < l->looked_ns + MEET_LINE_LOOK_NS)
+		return;
+	uint64_t step = base_min_ns(now_ns - l->looked_ns, 2 * MEET_LINE_LOOK_NS);
+	l->looked_ns = now_ns;
+	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
+		if (t->state != MEET_LINE_FREE && (t->rests || t->named))
+			look_at_line(l, t, step, now_ns);
+}
+
 void
 meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
 {
+	look_at_resting(l, now_ns);
 	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		bool late = has_lingered(t, now_ns);
-		bool gone = t->over || (t->import != MEET_LINE_NONE && (!t->unacked || late));
+		bool gone = t->over || (!t->called && (!t->unacked || late));
 		if (t->state == MEET_LINE_ENDS && gone)
 			free_line(l, t, now_ns);
 	}
@@ -325,10 +573,10 @@ meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
 uint64_t
 meet_lines_due(const struct meet_lines *l)
 {
-	uint64_t due = BASE_NEVER_NS;
+	uint64_t due = l->resting ? l->looked_ns + MEET_LINE_LOOK_NS : BASE_NEVER_NS;
 
 	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
-		if (t->state == MEET_LINE_ENDS && t->import != MEET_LINE_NONE && !MEET_BUG(LINGERS))
+		if (t->state == MEET_LINE_ENDS && !t->called && !MEET_BUG(LINGERS))
 			due = base_min_ns(due, t->since_ns + MEET_LINE_LINGER_NS);
 	return due;
 }
@@ -338,14 +586,14 @@ meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 {
 	struct meet_line *t = &l->line[line];
 
-	if (t->state == MEET_LINE_CALLS && t->import == MEET_LINE_NONE) {
+	if (t->state == MEET_LINE_CALLS && t->door == MEET_LINE_NONE) {
 		t->state = MEET_LINE_FREE; /* it never called */
 		return;
 	}
 	t->state = MEET_LINE_ENDS;
 	t->since_ns = now_ns;
 	drop_pieces(l, t, true);
-	close_behind(l, t);
+	close_behind(l, t, now_ns);
 	meet_lines_turn(l, now_ns);
 }
 
@@ -437,12 +685,24 @@ meet_lines_block_data(void *block, uint64_t offset, const uint8_t *data, size_t 
 }
 
 void
-meet_lines_block_end(void *block)
+meet_lines_block_end(struct meet_lines *l, uint32_t line, void *block)
 {
+	struct meet_line *t = &l->line[line];
 	struct meet_piece *p = block;
 
-	if (p != &nowhere)
-		p->whole = true;
+	if (p == &nowhere)
+		return;
+	p->whole = true;
+	if (!t->called || t->greeted || p != t->first)
+		return;
+	t->greeted = true;
+	if (!take_from(l, t, p))
+		return;
+	t->first = p->next;
+	if (!t->first)
+		t->last = &t->first;
+	t->kept -= p->len;
+	l->ops->give(l->user, p);
 }
 
 void
@@ -460,15 +720,23 @@ meet_lines_lane_down(struct meet_lines *l, uint32_t line)
 
 	t->has_lane = false;
 	t->over = true;
+	rest_or_name(l, t, false, false);
 	l->ops->wake(l->user);
 }
 
 const char *
 meet_lines_check(const struct meet_lines *l)
 {
+	uint32_t resting = 0;
+
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++) {
 		const struct meet_line *t = &l->line[i];
 		uint64_t kept = 0;
+		resting += t->rests || t->named;
+		if ((t->rests || t->named) && (!t->moves || t->state == MEET_LINE_FREE))
+			return "a line that rests moves";
+		if (t->rests && t->over)
+			return "a line that is over does not rest";
 		if (t->state == MEET_LINE_FREE && (t->has_lane || t->first))
 			return "a free line has a lane, or keeps something";
 		for (const struct meet_piece *p = t->first; p; p = p->next)
@@ -478,5 +746,5 @@ meet_lines_check(const struct meet_lines *l)
 		if (t->state == MEET_LINE_KNOCKS && kept > MEET_KNOCK_BYTES)
 			return "who knocks has more kept than it may";
 	}
-	return NULL;
+	return resting == l->resting ? NULL : "lines that rest = their number";
 }

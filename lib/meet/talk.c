@@ -55,7 +55,7 @@ meet_talk_knock(struct meet_talk *t, const uint8_t mine[MEET_GREETING_BYTES],
 	if (t->far) {
 		memcpy(knock + len, mine, MEET_GREETING_BYTES);
 		len += MEET_GREETING_BYTES;
-		t->ahead = first_len <= MEET_KNOCK_BYTES - len;
+		t->ahead = first_len <= MEET_KNOCK_BYTES - MEET_FROM_BYTES - len;
 		if (t->ahead && first_len)
 			memcpy(knock + len, first, first_len);
 		len += t->ahead ? first_len : 0;

@@ -260,8 +260,8 @@ give_doors_up(void)
 			net.dirty = true;
 		}
 		meet_ways_down(&doors.ways, k);
+		lmpi_talks_over(k, true);
 		door_client_down(&doors.client, k, false, eng.now_ns);
-		lmpi_talks_over(k);
 	}
 	meet_ways_over(&doors.ways, eng.now_ns);
 }
@@ -308,7 +308,7 @@ lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const 
 		 s->is_none ? "is not a relay" : what, text && *text ? ": " : "", text ? text : "");
 	s->path = DOOR_NONE;
 	meet_ways_down(&doors.ways, site);
-	lmpi_talks_over(site);
+	lmpi_talks_over(site, false);
 	door_client_down(&doors.client, site, doors.on && !eng.closing, eng.now_ns);
 	wake_doors(0);
 }
@@ -450,7 +450,9 @@ static void
 import_reached(void *user, uint32_t import)
 {
 	(void)user;
-	if (!is_of_talk(import))
+	if (is_of_talk(import))
+		lmpi_talk_reached(import);
+	else
 		meet_ways_reached(&doors.ways, import, eng.now_ns);
 }
 
@@ -459,7 +461,7 @@ import_lost(void *user, uint32_t import, enum door_client_lost why)
 {
 	(void)user;
 	if (is_of_talk(import))
-		lmpi_talk_lost(import, why == DOOR_CLIENT_REFUSED);
+		lmpi_talk_lost(import, why);
 	else
 		meet_ways_lost(&doors.ways, import, why, eng.now_ns);
 }
@@ -639,13 +641,19 @@ lmpi_imports_room(void)
 void
 lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
+	uint32_t mss = doors.site[site].mss;
+
+	/* Segments that fit wherever it may go. */
+	for (uint32_t k = 0; k < doors.nsites; k++)
+		if (doors.site[k].mss && doors.site[k].mss < mss)
+			mss = doors.site[k].mss;
 	*c = (struct suci_lane_conf){.path = doors.site[site].path,
 				     .tx_dst_label = label,
 				     .tx_src_label = own,
 				     .rx_dst_label = own,
 				     .rx_src_label = label,
 				     .crc = true,
-				     .mss = doors.site[site].mss,
+				     .mss = mss,
 				     .window = lmpi_net_relay_window(),
 				     .window_max = LMPI_HELD_MAX};
 }

@@ -9,7 +9,7 @@
  * opens paths of its own to the one or two relays of LIBMPI_RELAY.  Messages to a process of
  * another job go from the one door of this process to the one of that process, by ways that outlive
  * a relay (meet/ways.h).  A conversation has a door for itself, so no two have the same pair of
- * labels; it ends with its relay.
+ * labels; it outlives a relay as well.
  *
  * Without any relay for LIBMPI_PARTITION_TIMEOUT_S all doors and ways are lost; the next one who
  * wants some asks again.
@@ -61,11 +61,12 @@ void lmpi_talks_begin(void);
 /* A first segment for one of our ports. */
 enum suci_verdict lmpi_talk_came(uint32_t site, uint32_t door, uint32_t label);
 void lmpi_talk_gone(uint32_t site, uint32_t label);
-void lmpi_talk_lost(uint32_t import, bool refused);
+void lmpi_talk_reached(uint32_t import);
+void lmpi_talk_lost(uint32_t import, enum door_client_lost why);
 void lmpi_talks_close(uint32_t door);
 /* When the next one is due. */
 uint64_t lmpi_talks_turn(void);
-/* The relay of that site is gone, and all that went by it. */
-void lmpi_talks_over(uint32_t site);
+/* The relay of that site is gone; for good: nobody waits for one any more. */
+void lmpi_talks_over(uint32_t site, bool for_good);
 
 #endif

@@ -46,6 +46,14 @@ line_opened(void *user, uint32_t lane, uint32_t line)
 	net.lane_rank[lane] = LANE_TALK | line;
 }
 
+static uint32_t
+import_caller(void *user, const struct door_address *at, uint32_t own)
+{
+	(void)user;
+	return lmpi_imports_room() ? door_client_import(&doors.client, at, own, DOOR_NONE)
+				   : DOOR_NONE;
+}
+
 static void
 wake_lines(void *user)
 {
@@ -57,12 +65,14 @@ static const struct meet_lines_ops lines_ops = {.take = take_memory,
 						.give = give_memory,
 						.lane = line_lane,
 						.opened = line_opened,
+						.import = import_caller,
 						.wake = wake_lines};
 
 void
 lmpi_talks_begin(void)
 {
-	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL);
+	/* Longer than ways: see meet/lines.h. */
+	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL, 2 * doors.ways.wait_ns);
 }
 
 /* ---- beginning ---- */
@@ -221,9 +231,15 @@ lmpi_talk_gone(uint32_t site, uint32_t label)
 }
 
 void
-lmpi_talk_lost(uint32_t import, bool refused)
+lmpi_talk_reached(uint32_t import)
 {
-	meet_lines_lost(&lines, import, refused);
+	meet_lines_reached(&lines, import, eng.now_ns);
+}
+
+void
+lmpi_talk_lost(uint32_t import, enum door_client_lost why)
+{
+	meet_lines_lost(&lines, import, why, eng.now_ns);
 }
 
 void
@@ -233,9 +249,9 @@ lmpi_talks_close(uint32_t door)
 }
 
 void
-lmpi_talks_over(uint32_t site)
+lmpi_talks_over(uint32_t site, bool for_good)
 {
-	meet_lines_over(&lines, site, eng.now_ns);
+	meet_lines_over(&lines, site, for_good, eng.now_ns);
 }
 
 uint64_t
@@ -258,9 +274,9 @@ lmpi_talk_block_data(void *block, uint64_t offset, const uint8_t *data, size_t l
 }
 
 void
-lmpi_talk_block_end(void *block)
+lmpi_talk_block_end(uint32_t lane, void *block)
 {
-	meet_lines_block_end(block);
+	meet_lines_block_end(&lines, net.lane_rank[lane] & ~LANE_TALK, block);
 }
 
 void

@@ -52,7 +52,7 @@ block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	(void)user, (void)now_ns;
 	if (__builtin_expect(net.lane_rank[lane] & LANE_TALK, 0))
-		lmpi_talk_block_end(block);
+		lmpi_talk_block_end(lane, block);
 	else
 		lmpi_lanes_end(&eng, block);
 }

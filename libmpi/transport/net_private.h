@@ -99,7 +99,7 @@ void lmpi_doors_fini(void);
 #define LMPI_TALKS_MAX 64u
 void *lmpi_talk_block_begin(uint32_t lane, uint64_t bytes);
 void lmpi_talk_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len);
-void lmpi_talk_block_end(void *block);
+void lmpi_talk_block_end(uint32_t lane, void *block);
 void lmpi_talk_block_done(uint32_t lane, uint64_t cookie);
 void lmpi_talk_lane_down(uint32_t lane);
 

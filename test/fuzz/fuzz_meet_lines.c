@@ -144,6 +144,10 @@ act_once(struct kit *k, uint8_t op)
 	case 8:
 		if (e->port == DOOR_CLIENT_NONE)
 			e->port = kit_open_door(e);
+		else if (op & 64)
+			kit_turn(k);
+		else
+			meet_lines_over(&e->lines, 0, false, k->l.now_ns);
 		break;
 	case 9:
 		e->poor = !e->poor && op & 64;
@@ -173,7 +177,8 @@ end_all(struct kit *k)
 			    e->lines.line[t].state == MEET_LINE_CALLS)
 				meet_lines_hang_up(&e->lines, t, k->l.now_ns);
 	}
-	kit_pass(k, 2 * MEET_LINE_LINGER_NS);
+	for (int i = 0; i < 8; i++) /* those that rest have turns */
+		kit_pass(k, MEET_LINE_LINGER_NS / 4);
 	for (int i = 0; i < 2; i++) {
 		struct kit_end *e = &k->end[i];
 		assert_int_equal(kit_lines(e, MEET_LINE_FREE), MEET_LINES_MAX);
@@ -185,6 +190,7 @@ end_all(struct kit *k)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	kit_two = size & 1; /* lines move, or not */
 	struct kit *k = kit_new();
 
 	in = base_reader(data, size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two connected jobs that talk while relays between them die (smoke mpi-connect-relays).
  *
- *	talks server		prints its port, and talks until who came says that it is over
+ *	talks server [COMES]	prints its port, and talks until who came says that it is over;
+ *				all but rank 0 accept when there is a file COMES
  *	talks client PORT FILE	until there is such a file
  *
  * In each round every process has BURST messages for each process of the other job, short ones and
@@ -122,6 +123,13 @@ talk_on(MPI_Comm inter, const char *until)
 	       longest * 1e3);
 }
 
+static void
+await_file(const char *path)
+{
+	while (access(path, F_OK))
+		usleep(10000);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -131,19 +139,21 @@ main(int argc, char **argv)
 
 	start(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	if (argc == 2 && strcmp(argv[1], "server") == 0) {
+	if ((argc == 2 || argc == 3) && strcmp(argv[1], "server") == 0) {
 		if (rank == 0) {
 			MPI_Open_port(MPI_INFO_NULL, port);
 			printf("port %s\n", port);
 			fflush(stdout);
 		}
+		if (argc == 3 && rank > 0)
+			await_file(argv[2]);
 		MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
 		talk_on(inter, NULL);
 	} else if (argc == 4 && strcmp(argv[1], "client") == 0) {
 		MPI_Comm_connect(argv[2], MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
 		talk_on(inter, argv[3]);
 	} else {
-		printf("talks server | talks client PORT FILE\n");
+		printf("talks server [COMES] | talks client PORT FILE\n");
 		return 2;
 	}
 	MPI_Comm_disconnect(&inter);

@@ -407,6 +407,13 @@ static const struct plan {
 	P(LINGERS, B(EMPTY)),
 	P(KEPT_LINE, B(EMPTY)),
 #undef P
+#define P(id, breaks_)                                                         \
+	{                                                                      \
+		.meet = MEET_BUG_##id, .name = #id, .run = meet_two_kills_run, \
+		.scenario = "meet-two-kills", .breaks = breaks_                \
+	}
+	P(LINE_STAYS, B(COMPLETE) | B(TOGETHER)),
+#undef P
 #define P(id, breaks_)                                                                   \
 	{                                                                                \
 		.meet = MEET_BUG_##id, .name = #id, .run = ways_run, .scenario = "ways", \

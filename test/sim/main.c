@@ -160,6 +160,10 @@ const struct scenario scenarios[] = {
 	 meet_run, NULL},
 	{"meet-kills", "two roots meet, and each of all dies after each event, a slice by seed",
 	 false, meet_kills_run, NULL},
+	{"meet-two", "roots meet as in meet, with two relays in each cluster", false, meet_two_run,
+	 NULL},
+	{"meet-two-kills", "two roots meet as in meet-kills, with two relays in each cluster",
+	 false, meet_two_kills_run, NULL},
 	{"ways", "processes of jobs that met talk over doors at two relays, and these die and come",
 	 false, ways_run, NULL},
 	{"ways-kills", "two processes meet and talk, and each relay dies after each event, a slice",
@@ -274,13 +278,14 @@ fresh_seeds(const struct scenario *sc)
 	if (sc->run == engines_run || sc->run == colls_run || sc->run == windows_run)
 		return 60;
 	if (sc->run == survive_run || sc->run == mmp_sites_run || sc->run == meet_run ||
-	    sc->run == ways_run)
+	    sc->run == meet_two_run || sc->run == ways_run)
 		return 60;
 	if (sc->run == sp_run)
 		return 150;
 	if (sc->run == sp_masters_run)
 		return 1;
-	if (sc->run == sp_clocks_run || sc->run == meet_kills_run || sc->run == ways_kills_run)
+	if (sc->run == sp_clocks_run || sc->run == meet_kills_run ||
+	    sc->run == meet_two_kills_run || sc->run == ways_kills_run)
 		return 10;
 	if (sc->run == spawn_run)
 		return 100;
@@ -296,10 +301,11 @@ fresh_seeds(const struct scenario *sc)
 static bool
 seeds_alone(const struct scenario *sc)
 {
-	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == spawn_run ||
-	       sc->run == ways_run || sc->run == ways_kills_run || sc->run == spx_run ||
-	       sc->run == survive_run || sc->run == deaths_run || sc->run == colls_run ||
-	       sc->run == windows_run || sc->run == windows_flood_run || sc->run == sp_failing_run;
+	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == meet_two_run ||
+	       sc->run == meet_two_kills_run || sc->run == spawn_run || sc->run == ways_run ||
+	       sc->run == ways_kills_run || sc->run == spx_run || sc->run == survive_run ||
+	       sc->run == deaths_run || sc->run == colls_run || sc->run == windows_run ||
+	       sc->run == windows_flood_run || sc->run == sp_failing_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */
@@ -400,6 +406,7 @@ run_deaths(void)
 	printf("pairs      %6llu\n", (unsigned long long)d->pairs);
 	munmap(d, sizeof *d);
 	rc |= enumerate_kills("meet-kills", MEET_WORLDS, MEET_KILLS_SLICES);
+	rc |= enumerate_kills("meet-two-kills", MEET_WORLDS, MEET_TWO_SLICES);
 	rc |= enumerate_kills("ways-kills", WAYS_WORLDS, WAYS_SLICES);
 	return enumerate_kills("spawn", SPAWN_WORLDS, SPAWN_SLICES) | rc;
 }

@@ -4,7 +4,8 @@
  * while somebody knocks; one who has all addresses floods the ports.  Then all heals: who met is
  * connected at both sides or at none, nobody waits, and who comes anew is let in.
  * "meet-kills": one root connects to another one, and after each event of the simulator each of
- * them, another root, or a relay dies. */
+ * them, another root, or a relay dies.
+ * "meet-two", "meet-two-kills": the same with two relays in each cluster. */
 #include "meet.h"
 
 #include "draw.h"
@@ -126,10 +127,18 @@ say_evilly(struct mt_node *n, uint32_t line)
 	struct base_prng *g = &n->w->prng;
 	size_t len = MEET_FAR_BYTES;
 	uint64_t token = base_prng_next(g);
-	meet_word_write(words, (enum meet_word)between(g, 1, 4), token);
+	enum meet_word what = (enum meet_word)between(g, 1, MEET_FROM);
+	if (what == MEET_FROM && n->mine != DOOR_CLIENT_NONE && coin(g, 70)) {
+		/* Somebody else's door, or his own: there they do not hear of this line. */
+		const struct door_address *at = &n->own[n->mine].at;
+		token = at->token;
+		len = MEET_WORD_BYTES + door_address_encode(at, words + MEET_WORD_BYTES);
+		words[MEET_WORD_BYTES + base_prng_below(g, 12)] ^= (uint8_t)coin(g, 50);
+	}
+	meet_word_write(words, what, token);
 	if (coin(g, 30))
 		len = between(g, 1, MEET_FAR_BYTES - 1);
-	if (coin(g, 60))
+	if (what != MEET_FROM && coin(g, 60))
 		len = sizeof words; /* nothing of it is kept, and the place is taken */
 	(void)meet_lines_say(&n->lines, line, words, len, n->w->s->now_ns);
 }
@@ -334,12 +343,13 @@ conf_of_meet(struct doors_conf *c, struct base_prng *g)
 	c->per_proc_max = 200;
 }
 
-void
-meet_run(uint64_t seed, bool verbose, struct outcome *o)
+static void
+meet_with(uint32_t relays, uint64_t seed, bool verbose, struct outcome *o)
 {
 	struct base_prng g = base_prng_seed(seed);
 	struct doors_conf c;
 	conf_of_meet(&c, &g);
+	c.relays = relays;
 	c.nclusters = (uint32_t)between(&g, 2, 3);
 	uint32_t nodes = (uint32_t)between(&g, c.nclusters + 1, 2 * c.nclusters + 2);
 	struct mt *w = mt_new(seed, verbose, &c, nodes);
@@ -380,6 +390,18 @@ meet_run(uint64_t seed, bool verbose, struct outcome *o)
 	mt_finish(w, o);
 }
 
+void
+meet_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	meet_with(1, seed, verbose, o);
+}
+
+void
+meet_two_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	meet_with(2, seed, verbose, o);
+}
+
 /* ---- deaths at each moment ---- */
 
 /* What a run is about: who dies, after how many events of the simulator since root 1 began to
@@ -388,6 +410,8 @@ struct meet_kill {
 	uint64_t after;
 	uint32_t what; /* a root, or the number of roots and a relay */
 };
+
+#define MT_OUTLIVES_NS (5 * BASE_S_NS) /* until it goes on by the other relay */
 
 struct meet_watch {
 	const struct mt *w;
@@ -411,6 +435,20 @@ kill_one(struct mt *w, uint32_t what)
 		doors_kill_relay(&w->d->relay[what - w->nnodes]);
 }
 
+/* A relay dies, and there is another one. */
+static void
+check_outlives(struct mt *w)
+{
+	const struct mt_try *t = &w->try[0];
+	mt_pass(w, MT_OUTLIVES_NS);
+	INVARIANT(w->s, COMPLETE, t->connector == MT_CONNECTED && t->acceptor == MT_CONNECTED,
+		  "one of two relays has died, and the connect failed (%d, %d)", t->connector,
+		  t->acceptor);
+	INVARIANT(w->s, ALIVE, !t->connector_told && !t->acceptor_told,
+		  "one of two relays has died, and roots that are connected take each other for "
+		  "dead");
+}
+
 /* The events that a connect takes. */
 static uint64_t
 connect_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct meet_kill kill,
@@ -432,6 +470,8 @@ connect_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct mee
 	mt_pass(w, 100 * BASE_MS_NS);
 	INVARIANT(w->s, COMPLETE, kill.after || w->try[0].connector == MT_CONNECTED,
 		  "nobody dies, and they do not meet");
+	if (kill.after && kill.what >= w->nnodes && c->relays > 1)
+		check_outlives(w);
 	let_heal(w);
 	check_now(w);
 	check_rest(w);
@@ -441,18 +481,19 @@ connect_once(uint64_t seed, bool verbose, const struct doors_conf *c, struct mee
 	return events;
 }
 
-/* A world each MEET_KILLS_SLICES seeds, and of each world's deaths a slice. */
-void
-meet_kills_run(uint64_t seed, bool verbose, struct outcome *o)
+/* A world each so many seeds, and of each world's deaths a slice. */
+static void
+kill_each(uint32_t relays, uint32_t slices, uint64_t seed, bool verbose, struct outcome *o)
 {
-	uint64_t world = seed / MEET_KILLS_SLICES, slice = seed % MEET_KILLS_SLICES;
+	uint64_t world = seed / slices, slice = seed % slices;
 	struct base_prng g = base_prng_seed(world);
 	struct doors_conf c;
 	conf_of_meet(&c, &g);
+	c.relays = relays;
 	uint64_t events = connect_once(world, verbose, &c, (struct meet_kill){0}, o);
 	uint64_t hash = o->hash, all = o->events, tried = 0;
-	uint32_t whats = c.nclusters + 1 + c.nclusters;
-	for (uint64_t i = slice; i < events * whats && o->ok; i += MEET_KILLS_SLICES) {
+	uint32_t whats = c.nclusters + 1 + relays * c.nclusters;
+	for (uint64_t i = slice; i < events * whats && o->ok; i += slices) {
 		struct meet_kill kill = {1 + i / whats, (uint32_t)(i % whats)};
 		connect_once(world, verbose, &c, kill, o);
 		hash = hash * 31 + o->hash;
@@ -466,4 +507,16 @@ meet_kills_run(uint64_t seed, bool verbose, struct outcome *o)
 	o->events = all;
 	snprintf(o->note, sizeof o->note, "%llu of %llu deaths, events times who",
 		 (unsigned long long)tried, (unsigned long long)events * whats);
+}
+
+void
+meet_kills_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	kill_each(1, MEET_KILLS_SLICES, seed, verbose, o);
+}
+
+void
+meet_two_kills_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	kill_each(2, MEET_TWO_SLICES, seed, verbose, o);
 }

@@ -6,8 +6,9 @@
  *       |    |                                       |
  *     root --+                                       +-- root
  *
- * A root stands for its job: what its processes do among themselves is time that passes.  Relays
- * and the wide area are those of sim/doors.h. */
+ * A cluster has one relay or two, as doors_conf.relays says.  A root stands for its job: what its
+ * processes do among themselves is time that passes.  Relays and the wide area are those of
+ * sim/doors.h. */
 #ifndef SIM_MEET_H
 #define SIM_MEET_H
 
@@ -27,6 +28,7 @@
 #define MT_CARDS    24000u
 #define MT_NONE	    UINT32_MAX
 #define MT_REALM    0x1111222233334444u
+#define MT_WAIT_NS  (24 * BASE_S_NS) /* twice what ways wait (sim/ways.h) */
 #define MT_SWAP_NS  (20 * BASE_S_NS) /* 300 s in libmpi; decisions half of it, as there */
 #define MT_CARD_MIN (DOOR_ADDRESS_MAX + 1u)
 
@@ -78,9 +80,8 @@ struct mt_node {
 	void *ep_mem, *lanes_mem;
 	struct suci *ep;
 	struct suci_lanes *lanes;
-	uint32_t path, mss;
-	bool opening;
-	uint64_t wake_ns, say_ns;
+	uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES]; /* path NONE: not being opened */
+	uint64_t wake_ns, say_ns, hurry_ns;
 	struct door_client client;
 	struct door_client_own own[MT_OWNS];
 	struct door_client_import import[MT_IMPORTS];

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define IPV4 0x0a000001u
+#define IPV4	 0x0a000001u
+#define HURRY_NS BASE_S_NS
 
 /* ---- memory, lanes ---- */
 
@@ -37,14 +38,17 @@ static void
 lane_of_line(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	const struct mt_node *n = user;
-	(void)site;
-	*c = (struct suci_lane_conf){.path = n->path,
+	uint32_t mss = n->mss[site];
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+		if (n->mss[k] && n->mss[k] < mss)
+			mss = n->mss[k];
+	*c = (struct suci_lane_conf){.path = n->path[site],
 				     .tx_dst_label = label,
 				     .tx_src_label = n->own[own].at.label,
 				     .rx_dst_label = n->own[own].at.label,
 				     .rx_src_label = label,
 				     .crc = true,
-				     .mss = n->mss,
+				     .mss = mss,
 				     .window = 64};
 }
 
@@ -60,10 +64,17 @@ wake_soon(void *user)
 	((struct mt_node *)user)->say_ns = 0;
 }
 
+static uint32_t
+import_for_root(void *user, const struct door_address *at, uint32_t own)
+{
+	return door_client_import(&((struct mt_node *)user)->client, at, own, DOORS_NONE);
+}
+
 static const struct meet_lines_ops lines_ops_of_root = {.take = take_memory,
 							.give = give_memory,
 							.lane = lane_of_line,
 							.opened = note_lane,
+							.import = import_for_root,
 							.wake = wake_soon};
 
 static void *
@@ -86,8 +97,9 @@ place_block(void *user, uint32_t lane, void *block, uint64_t offset, const uint8
 static void
 end_block(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
-	(void)user, (void)lane, (void)now_ns;
-	meet_lines_block_end(block);
+	struct mt_node *n = user;
+	(void)now_ns;
+	meet_lines_block_end(&n->lines, n->line_of[lane], block);
 }
 
 static void
@@ -106,15 +118,23 @@ lose_lane(void *user, uint32_t lane, enum suci_down why, const char *text)
 	meet_lines_lane_down(&n->lines, n->line_of[lane]);
 }
 
+static uint32_t
+site_of_root(const struct mt_node *n, uint32_t path)
+{
+	for (uint32_t k = 0; k < n->w->d->conf.relays; k++)
+		if (n->path[k] == path && path != MT_NONE)
+			return k;
+	return MT_NONE;
+}
+
 static enum suci_verdict
 meet_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 {
 	struct mt_node *n = user;
 	uint32_t own = door_client_mine(&n->client, dst);
-	(void)path;
 	if (own == DOOR_CLIENT_NONE || own == n->mine)
 		return SUCI_DROPPED;
-	return meet_lines_came(&n->lines, 0, own, src, n->w->s->now_ns);
+	return meet_lines_came(&n->lines, site_of_root(n, path), own, src, n->w->s->now_ns);
 }
 
 static void
@@ -129,7 +149,7 @@ release_for_root(void *user, uint64_t cookie)
 	sim_release(((struct mt_node *)user)->w->s, cookie);
 }
 
-/* ---- its relay ---- */
+/* ---- its relays ---- */
 
 static void
 come_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
@@ -137,14 +157,15 @@ come_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 {
 	struct mt_node *n = user;
 	struct suci_path_info info;
-	uint32_t mtu = 0;
+	uint32_t mtu = 0, site = site_of_root(n, path);
 	(void)peer, (void)incoming;
 	BASE_ASSERT(door_client_is_relay(hello, hello_len, &mtu));
 	BASE_ASSERT(suci_path_info(n->ep, path, &info));
-	n->mss = door_client_mss(info.mss, mtu);
-	n->opening = false;
-	door_client_up(&n->client, 0);
-	n->mine = door_client_open(&n->client, 0, 1, MT_REALM, 0);
+	n->mss[site] = door_client_mss(info.mss, mtu);
+	n->hurry_ns = n->w->s->now_ns + HURRY_NS;
+	door_client_up(&n->client, site);
+	if (n->mine == DOOR_CLIENT_NONE)
+		n->mine = door_client_open(&n->client, 0, 1, MT_REALM, 0);
 	n->say_ns = 0;
 }
 
@@ -156,25 +177,39 @@ tell_all(struct mt_node *n)
 			mt_root_told(n, n->import[i].whose);
 }
 
-/* As lmpi_doors_path_down(), but a root opens another path then, and another port. */
+/* No relay is left: a root opens another path then, and another port. */
+static void
+go_down_alone(struct mt_node *n, uint32_t site)
+{
+	tell_all(n);
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+		meet_lines_over(&n->lines, k, true, n->w->s->now_ns);
+	door_client_down(&n->client, site, false, n->w->s->now_ns);
+	if (n->mine != DOOR_CLIENT_NONE)
+		door_client_close(&n->client, n->mine);
+	n->mine = DOOR_CLIENT_NONE;
+	for (uint32_t i = 0; i < n->client.imports; i++)
+		if (n->import[i].whose != DOORS_NONE)
+			door_client_drop(&n->client, i);
+}
+
+/* As lmpi_doors_path_down(). */
 static void
 go_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct mt_node *n = user;
-	(void)path, (void)text;
+	uint32_t site = site_of_root(n, path);
+	(void)text;
 	if (!n->alive)
 		return;
-	sim_log(n->w->s, "root %u: its relay is gone (%u)", n->index, (unsigned)why);
-	n->opening = false;
-	tell_all(n);
-	door_client_down(&n->client, 0, false, n->w->s->now_ns);
-	if (n->mine != DOOR_CLIENT_NONE)
-		door_client_close(&n->client, n->mine);
-	n->mine = DOOR_CLIENT_NONE;
-	meet_lines_over(&n->lines, 0, n->w->s->now_ns);
-	for (uint32_t i = 0; i < n->client.imports; i++)
-		if (n->import[i].whose != DOORS_NONE)
-			door_client_drop(&n->client, i);
+	sim_log(n->w->s, "root %u: its relay %u is gone (%u)", n->index, site, (unsigned)why);
+	n->path[site] = MT_NONE;
+	if (!n->client.site[1 - site].up) {
+		go_down_alone(n, site);
+	} else {
+		meet_lines_over(&n->lines, site, false, n->w->s->now_ns);
+		door_client_down(&n->client, site, true, n->w->s->now_ns);
+	}
 	n->say_ns = 0;
 }
 
@@ -182,8 +217,8 @@ static void
 take_notes(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct mt_node *n = user;
-	(void)path, (void)now_ns;
-	door_client_note(&n->client, 0, note, len);
+	(void)now_ns;
+	door_client_note(&n->client, site_of_root(n, path), note, len);
 }
 
 static int
@@ -214,8 +249,7 @@ static bool
 say_to_relay(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct mt_node *n = user;
-	(void)site;
-	return !suci_path_note(n->ep, n->path, note, len, n->w->s->now_ns);
+	return !suci_path_note(n->ep, n->path[site], note, len, n->w->s->now_ns);
 }
 
 static void
@@ -225,14 +259,25 @@ hear_nothing(void *user, uint32_t which)
 }
 
 static void
+reach_import(void *user, uint32_t import)
+{
+	struct mt_node *n = user;
+	if (n->import[import].whose == DOORS_NONE)
+		meet_lines_reached(&n->lines, import, n->w->s->now_ns);
+}
+
+static void
 lose_import(void *user, uint32_t import, enum door_client_lost why)
 {
 	struct mt_node *n = user;
 	uint32_t whose = n->import[import].whose;
 	if (whose == DOORS_NONE) {
-		meet_lines_lost(&n->lines, import, why == DOOR_CLIENT_REFUSED);
+		meet_lines_lost(&n->lines, import, why, n->w->s->now_ns);
 		return;
 	}
+	/* With two relays it is asked for anew, there or here, before anybody is told. */
+	if (why == DOOR_CLIENT_RESET && n->w->d->conf.relays > 1)
+		return;
 	mt_root_told(n, whose);
 	door_client_drop(&n->client, import);
 }
@@ -247,7 +292,7 @@ hear_gone(void *user, uint32_t site, uint32_t label)
 static const struct door_client_ops client_ops_of_root = {.say = say_to_relay,
 							  .wake = wake_soon,
 							  .opened = hear_nothing,
-							  .reached = hear_nothing,
+							  .reached = reach_import,
 							  .lost = lose_import,
 							  .left = hear_gone};
 
@@ -256,21 +301,36 @@ static const struct door_client_ops client_ops_of_root = {.say = say_to_relay,
 static sim_fn wake_root;
 
 static struct doors_relay *
-relay_of(const struct mt_node *n)
+relay_of(const struct mt_node *n, uint32_t site)
 {
-	return &n->w->d->relay[n->cluster];
+	return &n->w->d->relay[n->cluster + site * n->w->d->conf.nclusters];
 }
 
 static void
-open_relay_path(struct mt_node *n)
+open_relay_path(struct mt_node *n, uint32_t site)
 {
 	uint8_t hello[RELAY_HELLO_LEN];
-	struct suci_addr to =
-		relay_addr_v4(relay_of(n)->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
+	struct suci_addr to = relay_addr_v4(relay_of(n, site)->ipv4[RELAY_LEG_PRIVATE], UDP_PORT,
+					    RELAY_LEG_PRIVATE);
 	door_client_hello(hello);
-	n->opening = !suci_path_open(n->ep, &to, hello, sizeof hello, &n->path, n->w->s->now_ns);
-	if (n->opening)
-		door_client_coming(&n->client, 0);
+	if (suci_path_open(n->ep, &to, hello, sizeof hello, &n->path[site], n->w->s->now_ns))
+		n->path[site] = MT_NONE;
+	else
+		door_client_coming(&n->client, site);
+}
+
+static void
+seek_root_relays(struct mt_node *n)
+{
+	uint64_t now = n->w->s->now_ns;
+	for (uint32_t k = 0; k < n->w->d->conf.relays; k++) {
+		uint64_t retry = n->client.site[k].retry_ns;
+		if (n->path[k] == MT_NONE && now >= retry)
+			open_relay_path(n, k);
+		if (n->path[k] == MT_NONE)
+			n->say_ns = base_min_ns(n->say_ns,
+						base_max_ns(retry, now + DOOR_CLIENT_SOON_NS));
+	}
 }
 
 static void
@@ -280,17 +340,17 @@ turn_doors(struct mt_node *n)
 	if (now < n->say_ns)
 		return;
 	n->say_ns = BASE_NEVER_NS;
+	if (now >= n->hurry_ns) {
+		n->hurry_ns = BASE_NEVER_NS;
+		door_client_hurry(&n->client);
+	}
 	meet_lines_turn(&n->lines, now);
 	if (n->client.up && !door_client_turn(&n->client))
 		n->say_ns = now + DOOR_CLIENT_SOON_NS;
 	n->say_ns = base_min_ns(n->say_ns, meet_lines_due(&n->lines));
-	if (n->client.up || n->opening)
-		return;
-	uint64_t retry = n->client.site[0].retry_ns;
-	if (now >= retry)
-		open_relay_path(n);
-	if (!n->opening)
-		n->say_ns = base_min_ns(n->say_ns, base_max_ns(retry, now + DOOR_CLIENT_SOON_NS));
+	if (n->w->d->conf.relays > 1)
+		n->say_ns = base_min_ns(n->say_ns, n->hurry_ns);
+	seek_root_relays(n);
 }
 
 static void
@@ -340,9 +400,11 @@ static void
 bounce_to_relay(struct sim *s, void *who, uint64_t b)
 {
 	struct mt_node *n = who;
-	struct doors_relay *r = relay_of(n);
 	struct suci_addr at = relay_addr_v4(n->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
-	if (!n->alive && r->alive) {
+	for (uint32_t k = 0; k < n->w->d->conf.relays; k++) {
+		struct doors_relay *r = relay_of(n, k);
+		if (!r->alive || r->port[RELAY_LEG_PRIVATE] != s->buf[b].from)
+			continue;
 		suci_path_unreachable(r->ep, &at, s->buf[b].data, s->buf[b].len, s->now_ns);
 		doors_drive_relay(r);
 	}
@@ -391,12 +453,13 @@ mt_start(struct mt_node *n)
 	memset(n->own, 0, sizeof n->own);
 	memset(n->import, 0, sizeof n->import);
 	door_client_init(&n->client, &conf, n->own, MT_OWNS, n->import, MT_IMPORTS);
-	meet_lines_init(&n->lines, &n->client, n->lanes, &lines_ops_of_root, n);
+	meet_lines_init(&n->lines, &n->client, n->lanes, &lines_ops_of_root, n, MT_WAIT_NS);
 	n->alive = true;
-	n->open = n->opening = false;
+	n->open = false;
+	n->path[0] = n->path[1] = MT_NONE;
 	n->mine = n->port_door = DOOR_CLIENT_NONE;
 	n->nbacklog = 0;
-	n->wake_ns = BASE_NEVER_NS;
+	n->wake_ns = n->hurry_ns = BASE_NEVER_NS;
 	n->say_ns = 0;
 	n->root.act = MT_REST;
 	mt_drive(n);
@@ -429,7 +492,8 @@ mt_kill(struct mt_node *n)
 	hang_up_all(n);
 	mt_root_end(n);
 	suci_fini(n->ep, n->w->s->now_ns);
-	meet_lines_over(&n->lines, 0, n->w->s->now_ns);
+	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
+		meet_lines_over(&n->lines, k, true, n->w->s->now_ns);
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++)
 		if (n->lines.line[i].state != MEET_LINE_FREE) {
 			n->lines.line[i].unacked = 0;
@@ -459,15 +523,17 @@ mt_new(uint64_t seed, bool verbose, const struct doors_conf *c, uint32_t nodes)
 	for (uint32_t i = 0; i < nodes; i++) {
 		struct mt_node *n = &w->node[i];
 		struct sim_link_conf lan = {.delay_ns = c->lan_ns};
-		uint32_t out = sim_add_link(w->s, &lan), in = sim_add_link(w->s, &lan);
 		n->w = w;
 		n->index = i;
 		n->cluster = i % c->nclusters;
 		n->ipv4 = IPV4 + i / c->nclusters;
 		n->port = sim_add_port(w->s, n, deliver_root, n->cluster, n->ipv4);
-		uint32_t relay = relay_of(n)->port[RELAY_LEG_PRIVATE];
-		sim_set_route(w->s, n->port, relay, &out, 1);
-		sim_set_route(w->s, relay, n->port, &in, 1);
+		for (uint32_t k = 0; k < c->relays; k++) {
+			uint32_t out = sim_add_link(w->s, &lan), in = sim_add_link(w->s, &lan);
+			uint32_t relay = relay_of(n, k)->port[RELAY_LEG_PRIVATE];
+			sim_set_route(w->s, n->port, relay, &out, 1);
+			sim_set_route(w->s, relay, n->port, &in, 1);
+		}
 		mt_start(n);
 	}
 	return w;

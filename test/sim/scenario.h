@@ -142,7 +142,10 @@ void doors_pairs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* meet.c */
 void meet_run(uint64_t seed, bool verbose, struct outcome *o);
 #define MEET_KILLS_SLICES 16u
+#define MEET_TWO_SLICES	  128u
 void meet_kills_run(uint64_t seed, bool verbose, struct outcome *o);
+void meet_two_run(uint64_t seed, bool verbose, struct outcome *o);
+void meet_two_kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* ways.c */
 #define WAYS_SLICES 63u
 void ways_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -1,19 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Two jobs that are connected, in two private clusters with two relays each: relays die by SIGKILL in
-# the midst of what they say to each other, and come back before the next one dies.  Every message
+# the midst of what they say to each other, and come back before the next one dies.  So they do while
+# the two roots make the connection, for a process of the one job comes late.  Every message
 # comes once and in order, and how long nothing came is measured.  Then a relay dies for good, and in
 # the end the other one of its cluster, too: both jobs end with an error that says so.
 #
 #	KILLS='bfe0 afe0 bfe1'	which, in this order
+#	MEETS='afe0 bfe0 afe1 bfe1'	which, before all have come
 #	DETECT_MS=500		silence that counts as death, in relays and processes
 #	RANKS=2			of each job
 # ipv6: yes
-# timeout: 240
+# timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-: "${KILLS:=bfe0 afe0 bfe1}" "${DETECT_MS:=500}" "${RANKS:=2}"
+: "${KILLS:=bfe0 afe0 bfe1}" "${MEETS:=afe0 bfe0 afe1 bfe1}" "${DETECT_MS:=500}" "${RANKS:=2}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -47,17 +49,52 @@ ends() {
 	{ wait "$(cat "$TB_DIR/pid-$1")"; } 2>/dev/null
 	STATUS=$?
 }
-meet() {
-	rm -f "$TB_LOG/server.log" "$TB_LOG/client.log" "$TB_DIR/over"
-	testbed_spawn a0 server "${own[@]}" "$B/test/mpi/talks" server
+begin() {
+	rm -f "$TB_LOG/server.log" "$TB_LOG/client.log" "$TB_DIR/over" "$TB_DIR/comes"
+	testbed_spawn a0 server "${own[@]}" "$B/test/mpi/talks" server "$TB_DIR/comes"
 	testbed_wait 30 "the port" port_is server || fail "the server opens no port"
 	[ -n "$PORT" ] || fail "the server: $(tail -n 1 "$TB_LOG/server.log")"
 	testbed_spawn b0 client "${own[@]}" "$B/test/mpi/talks" client "$PORT" "$TB_DIR/over"
+}
+# The server's root has its own door and its port's; so has the client's, for what it says there.
+doors_of_roots() {
+	local fe
+	for fe in afe0 afe1 bfe0 bfe1; do
+		testbed_wait 10 "doors at $fe" has_doors "$fe" || fail "no doors at $fe"
+	done
+}
+meet() {
+	begin
+	: >"$TB_DIR/comes"
 	testbed_wait 30 "the first rounds" more_than 0 || fail "they do not meet"
 	for fe in afe0 afe1 bfe0 bfe1; do
 		testbed_wait 10 "doors at $fe" has_doors "$fe" || fail "no doors at $fe"
 	done
 }
+
+# ---- each relay of a conversation dies, and comes back
+read -ra kills <<<"$MEETS"
+begin
+doors_of_roots
+testbed_nap 1
+WHY=
+for fe in "${kills[@]}"; do
+	kill_relay "$fe"
+	testbed_nap 2.5
+	testbed_relayd "$B" "$fe" || fail "$fe does not start again"
+	testbed_wait 30 "doors at $fe again" has_doors "$fe" || WHY="no doors at $fe again"
+	gone client && WHY="the client ended"
+	gone server && WHY="the server ended"
+done
+[ "$(rounds)" = 0 ] || WHY="they had met before"
+: >"$TB_DIR/comes"
+testbed_wait 30 "the first rounds" more_than 0 || WHY="${WHY:-they do not meet}"
+: >"$TB_DIR/over"
+for job in client server; do
+	ends "$job"
+	[ $STATUS = 0 ] || WHY="${WHY:-the $job: status $STATUS}"
+done
+verdict "${kills[*]} are killed while roots make a connection, and they meet" "$WHY" client server 'relayd-*'
 
 # ---- each relay of a way dies, and comes back
 read -ra kills <<<"$KILLS"

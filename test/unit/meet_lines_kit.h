@@ -47,9 +47,11 @@ struct kit {
 	struct link l;
 	struct kit_end end[2];
 	struct kit_end *whose[KIT_LABELS]; /* which has that door now */
-	uint32_t labels;
+	uint32_t labels, turns;
 	struct kit_note *first, **last;
 };
+
+static bool kit_two; /* doors are at two relays, as their addresses say */
 
 /* ---- the relay ---- */
 
@@ -79,6 +81,10 @@ kit_register(struct kit_end *e, const struct relay_door_note *n)
 	struct relay_door_note a = {
 		.op = RELAY_DOOR_ADDRESS, .request = n->request, .label = at.label, .n = 1};
 
+	if (kit_two) {
+		at.nrelays = 2;
+		at.relay[1] = (struct door_relay){0xc0000202, 7812};
+	}
 	k->whose[at.label] = e;
 	a.address = (struct relay_door_bytes){bytes, (uint8_t)door_address_encode(&at, bytes)};
 	assert_true(a.address.len > 0);
@@ -125,6 +131,23 @@ kit_grant(struct kit_end *e, const struct relay_door_note *n)
 					     .request = n->request,
 					     .label = there ? at.label : 0,
 					     .n = 1});
+}
+
+/* All imports begin anew, as after another relay of theirs has died. */
+static inline void
+kit_turn(struct kit *k)
+{
+	k->turns++;
+	for (int i = 0; i < 2; i++)
+		for (uint32_t c = 0; c < 2 * KIT_OWNS; c++)
+			if (k->end[i].called[c].request)
+				kit_answer(&k->end[i],
+					   &(struct relay_door_note){
+						   .op = RELAY_DOOR_IMPORTED,
+						   .request = k->end[i].called[c].request,
+						   .label = k->end[i].called[c].label,
+						   .n = 1,
+						   .turn = (uint16_t)k->turns});
 }
 
 /* Of an import, or of who is held. */
@@ -211,10 +234,18 @@ kit_wake(void *user)
 	((struct kit_end *)user)->wakes++;
 }
 
+static inline uint32_t
+kit_import(void *user, const struct door_address *at, uint32_t own)
+{
+	struct kit_end *e = user;
+	return e->poor ? DOOR_CLIENT_NONE : door_client_import(&e->client, at, own, 0);
+}
+
 static const struct meet_lines_ops kit_lines_ops = {.take = kit_take,
 						    .give = kit_give,
 						    .lane = kit_lane,
 						    .opened = kit_opened,
+						    .import = kit_import,
 						    .wake = kit_wake};
 
 static inline void *
@@ -237,8 +268,9 @@ kit_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 static inline void
 kit_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
-	(void)user, (void)lane, (void)now_ns;
-	meet_lines_block_end(block);
+	struct kit_end *e = user;
+	(void)now_ns;
+	meet_lines_block_end(&e->lines, e->line_of[lane], block);
 }
 
 static inline void
@@ -316,9 +348,17 @@ kit_nothing(void *user, uint32_t which)
 }
 
 static inline void
+kit_reached(void *user, uint32_t import)
+{
+	struct kit_end *e = user;
+	meet_lines_reached(&e->lines, import, e->k->l.now_ns);
+}
+
+static inline void
 kit_lost(void *user, uint32_t import, enum door_client_lost why)
 {
-	meet_lines_lost(&((struct kit_end *)user)->lines, import, why == DOOR_CLIENT_REFUSED);
+	struct kit_end *e = user;
+	meet_lines_lost(&e->lines, import, why, e->k->l.now_ns);
 }
 
 static inline void
@@ -331,7 +371,7 @@ kit_left(void *user, uint32_t site, uint32_t label)
 static const struct door_client_ops kit_client_ops = {.say = kit_say,
 						      .wake = kit_wake,
 						      .opened = kit_nothing,
-						      .reached = kit_nothing,
+						      .reached = kit_reached,
 						      .lost = kit_lost,
 						      .left = kit_left};
 
@@ -429,7 +469,7 @@ kit_relay_gone(struct kit_end *e)
 		if (e->k->whose[i] == e)
 			kit_leave(e->k, i);
 	}
-	meet_lines_over(&e->lines, 0, e->k->l.now_ns);
+	meet_lines_over(&e->lines, 0, true, e->k->l.now_ns);
 }
 
 static inline uint32_t
@@ -482,7 +522,7 @@ kit_begin_end(struct kit *k, int side)
 	suci_lanes_bind(e->lanes, k->l.ep[side]);
 	door_client_init(&e->client, &dc, e->own, KIT_OWNS, e->import, KIT_OWNS);
 	door_client_up(&e->client, 0);
-	meet_lines_init(&e->lines, &e->client, e->lanes, &kit_lines_ops, e);
+	meet_lines_init(&e->lines, &e->client, e->lanes, &kit_lines_ops, e, BASE_S_NS);
 }
 
 static inline struct kit *

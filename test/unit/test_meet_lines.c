@@ -496,6 +496,105 @@ nobody_is_there(void **state)
 	kit_free(k);
 }
 
+/* ---- relays die ---- */
+
+static void
+pass_turns(struct kit *k, uint32_t n)
+{
+	while (n--)
+		kit_pass(k, MEET_LINE_LOOK_NS);
+}
+
+/* Whatever becomes of the relays of a conversation: what is said comes once, or it is over. */
+static void
+a_line_moves(void **state)
+{
+	enum what { ANEW, RESTS, ALONE, REFUSED, NO_ROOM };
+	static const struct {
+		const char *row;
+		enum what what;
+		bool over;
+	} rows[] = {
+		{"all begins anew", ANEW, false},
+		{"our relay dies, and the other one carries it", RESTS, false},
+		{"we have no relay for a while", ALONE, false},
+		{"nobody knows the other one any more", REFUSED, true},
+		{"it is never reached again", NO_ROOM, true},
+	};
+
+	(void)state;
+	kit_two = true;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct kit *k = make_kit(rows[i].row);
+		struct kit_end *a = &k->end[0], *b = &k->end[1];
+		uint32_t from = kit_call(a), label = a->own[a->lines.line[from].door].at.label;
+		say_all(k, a, from, 100);
+		uint32_t to = meet_lines_knock(&b->lines, b->port);
+		hear_all(b, to, 100);
+		struct meet_line *t = &b->lines.line[to];
+		assert_true(a->lines.line[from].moves && t->moves && t->met);
+		if (rows[i].what == ANEW)
+			kit_turn(k);
+		else
+			meet_lines_over(&b->lines, 0, false, k->l.now_ns);
+		if (rows[i].what == REFUSED)
+			k->whose[label] = NULL;
+		b->poor = rows[i].what == NO_ROOM;
+		if (rows[i].what > RESTS)
+			meet_lines_lost(&b->lines, t->import, DOOR_CLIENT_RELAY, k->l.now_ns);
+		assert_int_equal(t->rests, rows[i].what != ANEW);
+		assert_int_equal(meet_lines_say(&a->lines, from, said, 300, k->l.now_ns), 300);
+		pass_turns(k, 8);
+		b->poor = false;
+		if (rows[i].what == NO_ROOM) {
+			assert_int_equal(meet_lines_hear(&b->lines, to, got, 1), 0);
+			b->poor = true;
+			pass_turns(k, 4);
+			b->poor = false;
+		}
+		assert_int_equal(t->over, rows[i].over);
+		assert_false(t->rests);
+		hear_all_then(b, to, rows[i].over ? 0 : 300, rows[i].over ? -1 : 0);
+		assert_int_equal(b->lines.moved > 0, !rows[i].over);
+		meet_lines_hang_up(&b->lines, to, k->l.now_ns);
+		meet_lines_hang_up(&a->lines, from, k->l.now_ns);
+		kit_free(k);
+	}
+	kit_two = false;
+}
+
+/* What is no address of who calls is said, and no more. */
+static void
+where_it_calls_from_is_proven(void **state)
+{
+	struct door_address at = {.realm = KIT_REALM,
+				  .label = 9,
+				  .n = 1,
+				  .token = 5,
+				  .nrelays = 1,
+				  .relay = {{1, 1}}};
+	uint8_t from[MEET_FROM_BYTES];
+	size_t len;
+
+	(void)state;
+	for (uint64_t token = 4; token < 6; token++) {
+		struct kit *k = make_kit(token == 5 ? "its address" : "a word that does not fit");
+		struct kit_end *a = &k->end[0], *b = &k->end[1];
+		uint32_t line = kit_call(a);
+		assert_false(a->lines.line[line].moves); /* one relay each */
+		meet_word_write(from, MEET_FROM, token);
+		len = MEET_WORD_BYTES + door_address_encode(&at, from + MEET_WORD_BYTES);
+		assert_int_equal(meet_lines_say(&a->lines, line, from, len, k->l.now_ns), len);
+		kit_pass(k, 100 * MS);
+		assert_int_equal(b->lines.line[0].kept, token == 5 ? 0 : len);
+		assert_int_equal(meet_lines_knocks(&b->lines, b->port) != MEET_LINE_NONE,
+				 token != 5);
+		/* Nobody has that door: it lasts as long as its relay. */
+		assert_false(b->lines.line[0].moves || b->lines.line[0].over);
+		kit_free(k);
+	}
+}
+
 int
 main(void)
 {
@@ -512,6 +611,8 @@ main(void)
 		cmocka_unit_test(what_was_said_still_arrives),
 		cmocka_unit_test(a_port_closes),
 		cmocka_unit_test(nobody_is_there),
+		cmocka_unit_test(a_line_moves),
+		cmocka_unit_test(where_it_calls_from_is_proven),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

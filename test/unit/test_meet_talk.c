@@ -144,8 +144,10 @@ both_greet_and_swap(void **state)
 		{"socket, both", false, 20000, 7, false},
 		{"door, nothing", true, 0, 1, true},
 		{"door, along with the knock", true, 160, 320, true},
-		{"door, just so", true, MEET_KNOCK_BYTES - MEET_FAR_BYTES, 9, true},
-		{"door, too long for that", true, MEET_KNOCK_BYTES - MEET_FAR_BYTES + 1, 9, false},
+		{"door, just so", true, MEET_KNOCK_BYTES - MEET_FROM_BYTES - MEET_FAR_BYTES, 9,
+		 true},
+		{"door, too long for that", true,
+		 MEET_KNOCK_BYTES - MEET_FROM_BYTES - MEET_FAR_BYTES + 1, 9, false},
 	};
 	static uint8_t first[BYTES], back[BYTES];
 

@@ -147,7 +147,7 @@ say_to(void *user, uint32_t peer, enum pathpool_say say, uint32_t number, uint64
 }
 
 static void
-list_peer(struct end *e, uint32_t peer)
+list_waiting(struct end *e, uint32_t peer)
 {
 	struct peer *p = &e->peer[peer];
 
@@ -164,7 +164,7 @@ hear_ready(void *user, uint32_t peer)
 	struct end *e = user;
 
 	e->peer[peer].parked = false;
-	list_peer(e, peer);
+	list_waiting(e, peer);
 }
 
 static const struct pathpool_ops pool_ops = {.open = open_to,
@@ -377,7 +377,7 @@ may_send_to(struct end *e, uint32_t k)
 }
 
 static void
-send_to(struct end *e, uint32_t k)
+send_waiting(struct end *e, uint32_t k)
 {
 	static const uint8_t bytes[64];
 	struct peer *p = &e->peer[k];
@@ -412,9 +412,9 @@ look(struct end *e)
 	e->first = BASE_INONE;
 	while (k != BASE_INONE) {
 		uint32_t next = e->peer[k].next;
-		send_to(e, k);
+		send_waiting(e, k);
 		e->peer[k].listed = false;
-		list_peer(e, k);
+		list_waiting(e, k);
 		k = next;
 	}
 	send_all(e);
@@ -504,7 +504,7 @@ all_to_all(uint32_t messages)
 			/* In a circle all begin with the next one. */
 			uint32_t k = net.circle ? (i + 1 + j) % net.n : j + (j >= i);
 			net.end[i].peer[k].left = (uint8_t)messages;
-			list_peer(&net.end[i], k);
+			list_waiting(&net.end[i], k);
 		}
 }
 

@@ -14,6 +14,16 @@
  * kept for that, or has not heard what was said for MEET_LINE_LINGER_NS; else the first who has
  * called and not said a word for MEET_LINE_SILENT_NS.
  *
+ * A line outlives relays if the caller's door or the port's is at two.  Then the first block is
+ * FROM (meet/word.h) and the address of the caller's door, and who is called imports that.  So each
+ * end hears by its own relay where the other one is, and moves its lane (suci/lane.h), as ways do
+ * (meet/ways.h): what is said comes once and in order.  It is over when it has rested for wait_ns,
+ * of which only time counts in which the owner had its turns.  wait_ns should be longer than ways
+ * wait: who gives up a conversation is then out of reach for who believes to be connected.  As long
+ * as there is such a line at a port, who comes by another relay than it waits, for it may be that
+ * one, which knows before us that a relay is gone.  An older version that is called by a door at
+ * two relays takes FROM for a wrong knock.
+ *
  * What is said are bytes, in blocks of the lane; what comes is kept until it is heard.  Before
  * somebody accepts no more than MEET_KNOCK_BYTES are kept of who knocks, afterwards
  * MEET_LINE_BYTES.  Who says more than that is over.  After hanging up nothing is kept.
@@ -37,6 +47,7 @@
 #define MEET_LINE_NONE	    UINT32_MAX
 #define MEET_LINE_SILENT_NS (10 * BASE_S_NS)
 #define MEET_LINE_LINGER_NS (30 * BASE_S_NS)
+#define MEET_LINE_LOOK_NS   (100 * BASE_MS_NS)
 #define MEET_LINE_SAY_BYTES 65536u	 /* of what is said at a time */
 #define MEET_LINE_BYTES	    (256u << 20) /* what is kept until it is heard */
 
@@ -61,16 +72,27 @@ struct meet_line {
 	bool has_lane;
 	bool over; /* the other end is gone, or says nonsense */
 	bool refused;
-	bool closes; /* its door is that of a port that is closed */
+	bool closes;  /* its door is that of a port that is closed */
+	bool called;  /* at a port of ours */
+	bool greeted; /* called: its first block is there */
+	bool moves;   /* it outlives relays */
+	bool met;     /* moves: the other door was reached once */
+	bool left;    /* called: the relay by which it came told that who calls is gone */
+	bool rests;   /* its lane goes nowhere */
+	bool named;   /* it rested, and goes on by a name that may still be refused */
+	bool unsure;  /* what was said is behind a question that may be answered elsewhere */
 	uint32_t lane;
-	uint32_t door;	   /* ours: of the port, or of this line */
+	uint32_t door;	   /* ours: of the port, or of this line; NONE: not yet */
 	uint32_t site;	   /* of the relay by which it goes; CALLS: not known yet */
-	uint32_t import;   /* of the port; NONE: we were called */
+	uint32_t import;   /* of the other door; NONE: none, or none now */
 	uint32_t label;	   /* what our relay calls the other door */
 	uint32_t unacked;  /* blocks */
 	uint64_t turn;	   /* KNOCKS: the lowest is the first */
 	uint64_t since_ns; /* it was called, or calls; ENDS: it was hung up */
 	uint64_t kept;
+	uint64_t rested_ns;	/* and had turns */
+	uint64_t again_ns;	/* rests without an import: then there is to be one */
+	struct door_address at; /* moves: the other door */
 	struct meet_piece *first, **last;
 };
 
@@ -84,6 +106,8 @@ struct meet_lines_ops {
 		     struct suci_lane_conf *c);
 	/* That lane is of that line. */
 	void (*opened)(void *user, uint32_t lane, uint32_t line);
+	/* An import of that door, for that door of ours; NONE: no room. */
+	uint32_t (*import)(void *user, const struct door_address *at, uint32_t own);
 	/* meet_lines_turn() has something to do. */
 	void (*wake)(void *user);
 };
@@ -93,12 +117,14 @@ struct meet_lines {
 	struct suci_lanes *lanes;
 	const struct meet_lines_ops *ops;
 	void *user;
-	uint64_t turns;
+	uint64_t turns, wait_ns, looked_ns;
+	uint32_t resting; /* those that rest, and those that are named */
+	uint64_t moved;	  /* lanes that went on elsewhere */
 	struct meet_line line[MEET_LINES_MAX];
 };
 
 void meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
-		     const struct meet_lines_ops *ops, void *user);
+		     const struct meet_lines_ops *ops, void *user, uint64_t wait_ns);
 
 /* How a port or a process is reached whose door at a relay has that address: by the door if both
  * sides have one (own: ours, or NONE; to->n 0: none) and no relay in common.  Else directly: who is
@@ -138,9 +164,12 @@ void meet_lines_hang_up(struct meet_lines *l, uint32_t line, uint64_t now_ns);
 /* ---- what the client of doors tells */
 /* Who is called so by the relay of that site is gone. */
 void meet_lines_gone(struct meet_lines *l, uint32_t site, uint32_t label, uint64_t now_ns);
-void meet_lines_lost(struct meet_lines *l, uint32_t import, bool refused);
-/* The relay of that site is gone, and all with it that goes by it. */
-void meet_lines_over(struct meet_lines *l, uint32_t site, uint64_t now_ns);
+void meet_lines_reached(struct meet_lines *l, uint32_t import, uint64_t now_ns);
+void meet_lines_lost(struct meet_lines *l, uint32_t import, enum door_client_lost why,
+		     uint64_t now_ns);
+/* The relay of that site is gone, and all with it that goes by it and does not move; or all that
+ * went by it, for nobody waits any more.  Before door_client_down(). */
+void meet_lines_over(struct meet_lines *l, uint32_t site, bool for_good, uint64_t now_ns);
 void meet_lines_turn(struct meet_lines *l, uint64_t now_ns);
 /* When the next turn is due; never, if nothing waits for the clock. */
 uint64_t meet_lines_due(const struct meet_lines *l);
@@ -148,7 +177,7 @@ uint64_t meet_lines_due(const struct meet_lines *l);
 /* ---- what lanes tell (suci_lane_ops) */
 void *meet_lines_block_begin(struct meet_lines *l, uint32_t line, uint64_t bytes);
 void meet_lines_block_data(void *block, uint64_t offset, const uint8_t *data, size_t len);
-void meet_lines_block_end(void *block);
+void meet_lines_block_end(struct meet_lines *l, uint32_t line, void *block);
 void meet_lines_block_done(struct meet_lines *l, uint32_t line, uint64_t cookie);
 void meet_lines_lane_down(struct meet_lines *l, uint32_t line);
 

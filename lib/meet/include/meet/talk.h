@@ -40,6 +40,7 @@
 
 #define MEET_GREETING_BYTES 24u
 #define MEET_KNOCK_BYTES    16384u /* of a first word over doors, with what follows it */
+#define MEET_FROM_BYTES	    80u	   /* of that for what a line may say before it (meet/lines.h) */
 #define MEET_FAR_BYTES	    (MEET_WORD_BYTES + MEET_GREETING_BYTES)
 
 enum meet_state {

@@ -13,8 +13,9 @@
 
 #define MEET_WORD_BYTES 16u
 
-/* KNOCK_FAR: over a door, where nothing is said to go on. */
-enum meet_word { MEET_KNOCK = 1, MEET_TAKEN, MEET_GO, MEET_KNOCK_FAR };
+/* KNOCK_FAR: over a door, where nothing is said to go on.  FROM: a line's first block, before any
+ * knock; the token is that of the door whose address follows (meet/lines.h). */
+enum meet_word { MEET_KNOCK = 1, MEET_TAKEN, MEET_GO, MEET_KNOCK_FAR, MEET_FROM };
 
 void meet_word_write(uint8_t bytes[MEET_WORD_BYTES], enum meet_word what, uint64_t token);
 bool meet_word_is(const uint8_t bytes[MEET_WORD_BYTES], enum meet_word what, uint64_t token);
