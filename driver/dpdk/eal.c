@@ -189,12 +189,6 @@ rd_eal_stop(void)
 	remove_runtime_dir();
 }
 
-const char *
-rd_eal_runtime_dir(void)
-{
-	return eal.started ? eal.runtime_dir : "";
-}
-
 static uint64_t
 read_eal_number(const char *path)
 {

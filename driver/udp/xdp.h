@@ -22,7 +22,7 @@
 struct udp_xdp {
 	int fd, map_fd, prog_fd, link_fd, epoll_fd;
 	bool on; /* the program hands over */
-	bool need_wakeup, watching_out;
+	bool watching_out;
 	uint8_t tries;
 	uint32_t turns, load;
 	uint64_t socket_ns;

@@ -15,7 +15,6 @@
 #include "ocs/lease.h"
 
 #define NO_AGENT    UINT32_MAX
-#define NO_JOB	    UINT32_MAX
 #define JOB_PORTS   (LIGHT_CLIENTS * LIGHT_SLOTS_MAX)
 #define CLIENT_NONE UINT32_MAX
 #define AWAY	    UINT8_MAX

@@ -25,6 +25,5 @@ bool lmpi_tool_up(void);
 void lmpi_tool_text(const char *text, char *out, int *len);
 
 /* Groups of variables by name: one for the control variables, one for each group of gauges. */
-#define LMPI_TOOL_GROUPS_MAX 16
 
 #endif

@@ -74,7 +74,7 @@ end_relays_new(struct end *e, struct suci_config *c)
 			   .groups_max = CLUSTERS_MAX * SUCI_GROUP_PATHS},
 		.rank = e->rank,
 		.client = e->client,
-		.silence_ns = c->liveness_ns ? c->liveness_ns : RELAYSET_LIVENESS_NS,
+		.silence_ns = c->liveness_ns ? c->liveness_ns : 4 * BASE_S_NS,
 		.ops = &set_ops,
 		.user = e,
 	};

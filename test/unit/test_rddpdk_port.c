@@ -62,7 +62,7 @@ stop_eal(void **state)
 {
 	(void)state;
 	char dir[256];
-	snprintf(dir, sizeof dir, "%s", rd_eal_runtime_dir());
+	snprintf(dir, sizeof dir, "%s", rte_eal_get_runtime_dir());
 	rd_eal_stop();
 	return access(dir, F_OK) == 0 ? -1 : 0; /* nothing left behind */
 }

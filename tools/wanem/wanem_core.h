@@ -22,11 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WAN_DELAY_NS_MAX  (500ull * 1000 * 1000)
-#define WAN_RATE_BPS_MAX  1000000000000ull
-#define WAN_FRAMES_MAX	  (1u << 24)
-#define WAN_FRAME_LEN_MAX 65535u
-#define WAN_PPB		  1000000000u
+#define WAN_DELAY_NS_MAX (500ull * 1000 * 1000)
+#define WAN_RATE_BPS_MAX 1000000000000ull
+#define WAN_FRAMES_MAX	 (1u << 24)
+#define WAN_PPB		 1000000000u
 
 struct wan_conf {
 	uint64_t delay_ns;	   /* one way, after the queue; <= WAN_DELAY_NS_MAX */

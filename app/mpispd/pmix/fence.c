@@ -261,15 +261,6 @@ spd_fences_missing(const struct spd_fences *f, uint32_t *at, uint32_t *unit, uin
 	return false;
 }
 
-bool
-spd_fences_waits(const struct spd_fences *f)
-{
-	for (uint32_t i = 0; i < SPD_FENCE_SETS; i++)
-		if (f->set[i].open)
-			return true;
-	return false;
-}
-
 const struct spd_fence_counts *
 spd_fences_counters(const struct spd_fences *f)
 {

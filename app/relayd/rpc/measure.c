@@ -28,7 +28,7 @@ struct rd_measure {
 	void (*done)(void *user, const struct rd_measured *r);
 	void *user;
 	bool running, taken; /* the workers have no table any more */
-	bool snapshot_out, last_wanted;
+	bool snapshot_out;
 	uint64_t until_ns, began_ns; /* began_ns: clock of the workers */
 	uint32_t mails, nlanes;
 	struct rd_lanes *table[RD_WORKERS_MAX];

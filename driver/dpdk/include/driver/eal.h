@@ -51,9 +51,6 @@ int rd_eal_start(const struct rd_eal_opts *o, char *err, size_t err_max);
  * pools freed before.  Does nothing if EAL was not started. */
 void rd_eal_stop(void);
 
-/* The folder with dpdk_telemetry.v2 in it, "" before rd_eal_start. */
-const char *rd_eal_runtime_dir(void);
-
 /* Are need_bytes of free hugepages there (all sizes)?  0, or -ENOMEM and the
  * command that fixes it in err ("sysctl -w vm.nr_hugepages=...").  Callable
  * before rd_eal_start. */

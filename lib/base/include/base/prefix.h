@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BASE_PREFIXES_MAX    32
-#define BASE_PREFIX_TEXT_MAX 1024 /* a text of as many IPv4 prefixes fits */
+#define BASE_PREFIXES_MAX 32
 
 struct base_prefix {
 	uint8_t addr[16];

@@ -30,7 +30,6 @@
 #include "impi/wire.h"
 
 #define IMPI_VERSIONS_MAX 8 /* kept per client, the lowest ones; more are ignored */
-#define IMPI_RANK_NONE	  UINT32_MAX
 
 struct impi_limits {
 	uint32_t hosts_max; /* 1..IMPI_HOSTS_MAX, all clients together */

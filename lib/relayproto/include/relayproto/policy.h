@@ -27,7 +27,6 @@
 #define RELAY_GROUP_MAX 32
 
 enum relay_policy { RELAY_POLICY_DEST = 0, RELAY_POLICY_SOURCE = 1, RELAY_POLICY_STRIPE = 2 };
-#define RELAY_POLICY_WORDS "dest|source|stripe"
 
 #define RELAY_WEIGHT_MAX 100
 

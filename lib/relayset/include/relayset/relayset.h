@@ -35,11 +35,10 @@
 #include "relayproto/note.h"
 #include "suci/lane.h"
 
-#define RELAYSET_NONE	     UINT32_MAX
-#define RELAYSET_MORE	     32u /* relays beyond those of start-up that a set should have room for */
-#define RELAYSET_LIVENESS_NS 4000000000ull  /* silence_ns as relays have it for each other */
-#define RELAYSET_WAIT_NS     10000000000ull /* how long a start waits for all that were named */
-#define RELAYSET_NAME_MAX    SUCI_ADDR_TEXT_MAX
+#define RELAYSET_NONE	  UINT32_MAX
+#define RELAYSET_MORE	  32u /* relays beyond those of start-up that a set should have room for */
+#define RELAYSET_WAIT_NS  10000000000ull /* how long a start waits for all that were named */
+#define RELAYSET_NAME_MAX SUCI_ADDR_TEXT_MAX
 
 struct relayset_limits {
 	uint32_t relays_max, groups_max;

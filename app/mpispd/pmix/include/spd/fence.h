@@ -70,7 +70,6 @@ const void *spd_fences_own(const struct spd_fences *f, uint64_t set, uint64_t nu
 /* A part that has not come.  *at: from 0, for the next call; false: no more. */
 bool spd_fences_missing(const struct spd_fences *f, uint32_t *at, uint32_t *unit, uint64_t *set,
 			uint64_t *number);
-bool spd_fences_waits(const struct spd_fences *f); /* one is under way */
 const struct spd_fence_counts *spd_fences_counters(const struct spd_fences *f);
 
 #endif
