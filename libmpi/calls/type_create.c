@@ -84,6 +84,16 @@ note_addr(struct notes *n, int64_t v)
 		n->t->contents.addrs[n->addrs++] = v;
 }
 
+/* A displacement, in bytes or in elements. */
+static void
+note_place(struct notes *n, int64_t v, bool bytes)
+{
+	if (bytes)
+		note_addr(n, v);
+	else
+		note_count(n, v);
+}
+
 static int
 hand_out_type(struct lmpi_type *t, bool noted, MPI_Datatype *newtype)
 {
@@ -137,10 +147,7 @@ vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, bool bytes, MPI
 				    bytes, bytes ? 2 : 3, 1, &old)) {
 		note_count(&n, count);
 		note_count(&n, blocklength);
-		if (bytes)
-			note_addr(&n, stride);
-		else
-			note_count(&n, stride);
+		note_place(&n, stride, bytes);
 		ok = true;
 	}
 	return hand_out_type(t, ok, newtype);
@@ -198,10 +205,7 @@ indexed(MPI_Count count, struct lmpi_ints lens, struct lmpi_ints displs, bool by
 		for (int64_t i = 0; i < count; i++)
 			note_count(&n, ints_at(lens, i));
 		for (int64_t i = 0; i < count; i++)
-			if (bytes)
-				note_addr(&n, ints_at(displs, i));
-			else
-				note_count(&n, ints_at(displs, i));
+			note_place(&n, ints_at(displs, i), bytes);
 		ok = true;
 	}
 	return hand_out_type(t, ok, newtype);
@@ -248,10 +252,7 @@ indexed_block(MPI_Count count, MPI_Count blocklength, struct lmpi_ints displs, b
 		note_count(&n, count);
 		note_count(&n, blocklength);
 		for (int64_t i = 0; i < count; i++)
-			if (bytes)
-				note_addr(&n, ints_at(displs, i));
-			else
-				note_count(&n, ints_at(displs, i));
+			note_place(&n, ints_at(displs, i), bytes);
 		ok = true;
 	}
 	return hand_out_type(t, ok, newtype);

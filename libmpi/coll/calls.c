@@ -93,6 +93,38 @@ in_place_elsewhere(const char *what)
 	return lmpi_error(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE where it may not be", what);
 }
 
+/* Everybody gives and gets. */
+static int
+begin_of_all(struct lmpi_coll **c, enum coll_op op, MPI_Comm comm, bool in_place)
+{
+	int rc = begin_coll(c, op, comm);
+
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
+	if (rc == MPI_SUCCESS)
+		(*c)->args.in_place = in_place;
+	return rc;
+}
+
+/* The root may have its own block in place; what: the buffer of that block. */
+static int
+begin_rooted(struct lmpi_coll **c, enum coll_op op, MPI_Comm comm, int root, bool in_place,
+	     const char *what)
+{
+	int rc = begin_coll(c, op, comm);
+
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_coll_set_root(*c, root);
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
+	if (rc)
+		return rc;
+	if (in_place && (*c)->is_leaf && !(*c)->at_root)
+		return in_place_elsewhere(what);
+	(*c)->args.in_place = in_place;
+	return MPI_SUCCESS;
+}
+
 int
 lmpi_coll_Barrier(struct lmpi_coll **c, MPI_Comm comm)
 {
@@ -148,6 +180,18 @@ all_blocks(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype d
 	return lmpi_side_uniform(c, buf, lmpi_coll_width(c), count, t, role, base);
 }
 
+/* A block for every process, each of its own length. */
+static int
+vector_blocks(struct lmpi_coll *c, const void *buf, struct lmpi_ints counts,
+	      struct lmpi_ints displs, MPI_Datatype datatype, int role, char **base,
+	      const uint64_t **bytes, const uint64_t **at)
+{
+	struct lmpi_type *t;
+	int n = lmpi_coll_width(c), rc = check_vector(counts, displs, n, datatype, &t);
+
+	return rc ? rc : lmpi_side_vector(c, buf, n, counts, displs, t, role, base, bytes, at);
+}
+
 /* With the own contribution in place the receive side has content to begin with. */
 static int
 coll_receiving(bool in_place)
@@ -160,19 +204,11 @@ lmpi_coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 		 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		 int root, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
+	int rc = begin_rooted(c, COLL_GATHER, comm, root, in_place, "sendbuf");
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
-	if (rc)
-		return rc;
-	if (in_place && (*c)->is_leaf && !(*c)->at_root)
-		return in_place_elsewhere("sendbuf");
-	(*c)->args.in_place = in_place;
 	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	if (rc == MPI_SUCCESS && (*c)->at_root)
@@ -186,31 +222,19 @@ lmpi_coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount
 		  MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
 		  struct lmpi_ints displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
-	struct lmpi_type *t;
+	int rc = begin_rooted(c, COLL_GATHER, comm, root, in_place, "sendbuf");
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
-	if (rc)
-		return rc;
-	if (in_place && (*c)->is_leaf && !(*c)->at_root)
-		return in_place_elsewhere("sendbuf");
 	(*c)->algorithm = "linear"; /* only the root knows the lengths */
 	(*c)->args.vector = true;
-	(*c)->args.in_place = in_place;
 	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	if (rc || !(*c)->at_root)
 		return rc;
-	rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
-	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
-				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
-				     &(*c)->args.displ);
+	return vector_blocks(*c, recvbuf, recvcounts, displs, recvtype, coll_receiving(in_place),
+			     &(*c)->recv, &(*c)->args.bytes_of, &(*c)->args.displ);
 }
 
 int
@@ -218,19 +242,11 @@ lmpi_coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount
 		  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		  int root, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
+	int rc = begin_rooted(c, COLL_SCATTER, comm, root, in_place, "recvbuf");
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
-	if (rc)
-		return rc;
-	if (in_place && (*c)->is_leaf && !(*c)->at_root)
-		return in_place_elsewhere("recvbuf");
-	(*c)->args.in_place = in_place;
 	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
 	if (rc == MPI_SUCCESS && (*c)->at_root)
@@ -243,31 +259,19 @@ lmpi_coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints s
 		   struct lmpi_ints displs, MPI_Datatype sendtype, void *recvbuf,
 		   MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
-	struct lmpi_type *t;
+	int rc = begin_rooted(c, COLL_SCATTER, comm, root, in_place, "recvbuf");
 
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
-	if (rc)
-		return rc;
-	if (in_place && (*c)->is_leaf && !(*c)->at_root)
-		return in_place_elsewhere("recvbuf");
 	(*c)->algorithm = "linear";
 	(*c)->args.vector = true;
-	(*c)->args.in_place = in_place;
 	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
 	if (rc || !(*c)->at_root)
 		return rc;
-	rc = check_vector(sendcounts, displs, lmpi_coll_width(*c), sendtype, &t);
-	return rc ? rc
-		  : lmpi_side_vector(*c, sendbuf, lmpi_coll_width(*c), sendcounts, displs, t,
-				     LMPI_SIDE_IN, &(*c)->send, &(*c)->args.bytes_of,
-				     &(*c)->args.displ);
+	return vector_blocks(*c, sendbuf, sendcounts, displs, sendtype, LMPI_SIDE_IN, &(*c)->send,
+			     &(*c)->args.bytes_of, &(*c)->args.displ);
 }
 
 int
@@ -275,14 +279,11 @@ lmpi_coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcou
 		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		    MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
+	int rc = begin_of_all(c, COLL_ALLGATHER, comm, in_place);
 
-	if (rc == MPI_SUCCESS)
-		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
-	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	return rc ? rc
@@ -295,25 +296,19 @@ lmpi_coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendco
 		     MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
 		     struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
-	struct lmpi_type *t;
+	int rc = begin_of_all(c, COLL_ALLGATHER, comm, in_place);
 
-	if (rc == MPI_SUCCESS)
-		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
 	(*c)->algorithm = "ring";
 	(*c)->args.vector = true;
-	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
-	if (rc == MPI_SUCCESS)
-		rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
-				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
-				     &(*c)->args.displ);
+		  : vector_blocks(*c, recvbuf, recvcounts, displs, recvtype,
+				  coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				  &(*c)->args.displ);
 }
 
 int
@@ -321,14 +316,11 @@ lmpi_coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcoun
 		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		   MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_ALLTOALL, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
+	int rc = begin_of_all(c, COLL_ALLTOALL, comm, in_place);
 
-	if (rc == MPI_SUCCESS)
-		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
-	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	(*c)->args.own_bytes = (*c)->args.bytes;
@@ -343,31 +335,20 @@ lmpi_coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls, MPI_Datatype recvtype,
 		    MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
-	struct lmpi_type *t;
+	int rc = begin_of_all(c, COLL_ALLTOALL, comm, in_place);
 
-	if (rc == MPI_SUCCESS)
-		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
-	size = lmpi_coll_width(*c);
 	(*c)->algorithm = "pairwise";
 	(*c)->args.vector = true;
-	(*c)->args.in_place = in_place;
-	if (!in_place) {
-		rc = check_vector(sendcounts, sdispls, size, sendtype, &t);
-		if (rc == MPI_SUCCESS)
-			rc = lmpi_side_vector(*c, sendbuf, size, sendcounts, sdispls, t,
-					      LMPI_SIDE_IN, &(*c)->send, &(*c)->args.send_bytes,
-					      &(*c)->args.send_displ);
-	}
-	if (rc == MPI_SUCCESS)
-		rc = check_vector(recvcounts, rdispls, size, recvtype, &t);
+	if (!in_place)
+		rc = vector_blocks(*c, sendbuf, sendcounts, sdispls, sendtype, LMPI_SIDE_IN,
+				   &(*c)->send, &(*c)->args.send_bytes, &(*c)->args.send_displ);
 	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, size, recvcounts, rdispls, t,
-				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
-				     &(*c)->args.displ);
+		  : vector_blocks(*c, recvbuf, recvcounts, rdispls, recvtype,
+				  coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				  &(*c)->args.displ);
 }
 
 static int
@@ -390,17 +371,14 @@ lmpi_coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
 		    const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-	int rc = begin_coll(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
+	int rc = begin_of_all(c, COLL_ALLTOALL, comm, in_place), size;
 
-	if (rc == MPI_SUCCESS)
-		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
 	size = lmpi_coll_width(*c);
 	(*c)->algorithm = "pairwise";
 	(*c)->not_impi = true;
-	(*c)->args.in_place = in_place;
 	if (!in_place) {
 		rc = check_types(sendcounts, sdispls, sendtypes, size);
 		if (rc == MPI_SUCCESS)

@@ -193,33 +193,34 @@ block_node(struct lmpi_type *t, const struct lmpi_type *c, int64_t n, int64_t di
 	return row ? lmpi_layout_shift(t, row, disp) : NULL;
 }
 
-struct lmpi_type *
-lmpi_type_hindexed(int64_t count, struct lmpi_ints blocklens, int64_t same, struct lmpi_ints displs,
-		   int64_t unit, struct lmpi_type *old)
+/* Blocks of blocklens[i] elements, or each of same, at displs[i] units: types[i], or all of old. */
+static struct lmpi_type *
+type_of_blocks(struct lmpi_type *t, int64_t count, struct lmpi_ints blocklens, int64_t same,
+	       struct lmpi_ints displs, int64_t unit, struct lmpi_type *old,
+	       struct lmpi_type *const *types)
 {
-	struct lmpi_type *t = new_type(1);
 	const struct lmpi_node **nodes;
 	struct bounds b = {0};
 
 	if (t == NULL)
 		return NULL;
 	nodes = calloc((size_t)count + 1, sizeof(*nodes));
-	if (nodes == NULL) {
-		lmpi_type_unref(t);
-		return NULL;
-	}
-	for (int64_t i = 0; i < count; i++) {
+	for (int64_t i = 0; nodes != NULL && i < count; i++) {
+		struct lmpi_type *e = types ? types[i] : old;
 		int64_t len = blocklens.at ? ints_at(blocklens, i) : same;
 		int64_t disp = ints_at(displs, i) * unit;
 
-		place_row(&b, old, disp, len, lmpi_type_extent(old));
-		sign(t, len, old);
-		nodes[i] = block_node(t, old, len, disp);
+		place_row(&b, e, disp, len, lmpi_type_extent(e));
+		sign(t, len, e);
+		nodes[i] = block_node(t, e, len, disp);
 		if (nodes[i] == NULL) {
 			free(nodes);
-			lmpi_type_unref(t);
-			return NULL;
+			nodes = NULL;
 		}
+	}
+	if (nodes == NULL) {
+		lmpi_type_unref(t);
+		return NULL;
 	}
 	t = finish_construct(t, &b, lmpi_layout_list(t, nodes, count));
 	free(nodes);
@@ -227,35 +228,18 @@ lmpi_type_hindexed(int64_t count, struct lmpi_ints blocklens, int64_t same, stru
 }
 
 struct lmpi_type *
+lmpi_type_hindexed(int64_t count, struct lmpi_ints blocklens, int64_t same, struct lmpi_ints displs,
+		   int64_t unit, struct lmpi_type *old)
+{
+	return type_of_blocks(new_type(1), count, blocklens, same, displs, unit, old, NULL);
+}
+
+struct lmpi_type *
 lmpi_type_struct(int64_t count, struct lmpi_ints blocklens, struct lmpi_ints displs,
 		 struct lmpi_type *const *types)
 {
-	struct lmpi_type *t = new_type(count > 0 ? count : 1);
-	const struct lmpi_node **nodes;
-	struct bounds b = {0};
-
-	if (t == NULL)
-		return NULL;
-	nodes = calloc((size_t)count + 1, sizeof(*nodes));
-	if (nodes == NULL) {
-		lmpi_type_unref(t);
-		return NULL;
-	}
-	for (int64_t i = 0; i < count; i++) {
-		int64_t len = ints_at(blocklens, i), disp = ints_at(displs, i);
-
-		place_row(&b, types[i], disp, len, lmpi_type_extent(types[i]));
-		sign(t, len, types[i]);
-		nodes[i] = block_node(t, types[i], len, disp);
-		if (nodes[i] == NULL) {
-			free(nodes);
-			lmpi_type_unref(t);
-			return NULL;
-		}
-	}
-	t = finish_construct(t, &b, lmpi_layout_list(t, nodes, count));
-	free(nodes);
-	return t;
+	return type_of_blocks(new_type(count > 0 ? count : 1), count, blocklens, 0, displs, 1, NULL,
+			      types);
 }
 
 struct lmpi_type *
