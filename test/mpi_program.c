@@ -502,7 +502,7 @@ plan_message(struct program *p, uint32_t i, struct base_prng *r)
 			      .len = draw_len(r, p->conf.len_max),
 			      .cid = base_prng_below(r, CIDS - 1),
 			      .tag = (int)base_prng_below(r, TAGS)};
-	m->req.mode = kind < 6 ? LMPI_STANDARD : kind < 8 ? LMPI_SYNC : LMPI_NAMED;
+	m->req.mode = kind < 6 ? LMPI_STANDARD : kind < 8 ? LMPI_SYNC : LMPI_CANCELLABLE;
 	m->cancels = base_prng_below(r, 8) == 0;
 	if (m->src != m->dst && base_prng_below(r, 10) == 0) {
 		m->service = true;

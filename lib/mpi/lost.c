@@ -246,7 +246,7 @@ lmpi_engine_lost(struct lmpi_engine *e, struct lmpi_peer *peer)
 	e->troubled = true;
 	peer->lost = true;
 	peer->eager_off = true;
-	peer->told_off = false;
+	peer->sent_eager_off = false;
 	peer->caps = 0;
 	drop_queue(e, peer);
 	drop_answers(e, peer);

@@ -94,9 +94,9 @@ memory_eased(struct lmpi_engine *e)
 	e->over = false;
 	for (uint32_t r = 0; r < e->size; r++) {
 		struct lmpi_peer *peer = &e->peer[r];
-		if (peer->told_off) {
+		if (peer->sent_eager_off) {
 			struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_EAGER_ON);
-			peer->told_off = false;
+			peer->sent_eager_off = false;
 			lmpi_send_control(e, peer, &h);
 		}
 		give_credit(e, peer);
@@ -116,9 +116,9 @@ buffer_new(struct lmpi_engine *e, struct lmpi_msg *m, struct lmpi_peer *peer, ui
 		e->over = true;
 	/* Ask whoever fills our memory to ask first; over relays the credit we
 	 * hold back does it. */
-	if (e->over && !peer->told_off && (peer->caps & LMPI_CAP_ASKS_OFF)) {
+	if (e->over && !peer->sent_eager_off && (peer->caps & LMPI_CAP_ASKS_OFF)) {
 		struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_EAGER_OFF);
-		peer->told_off = true;
+		peer->sent_eager_off = true;
 		lmpi_send_control(e, peer, &h);
 	}
 }

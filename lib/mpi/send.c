@@ -219,7 +219,7 @@ send_eager(struct lmpi_engine *e, struct lmpi_req *req, struct lmpi_peer *peer, 
 		lmpi_req_event(e, req);
 		return;
 	}
-	bool whole = req->mode == LMPI_WHOLE && len >= LMPI_WHOLE_BYTES;
+	bool whole = req->mode == LMPI_ON_RECEIPT && len >= LMPI_ON_RECEIPT_BYTES;
 	bool copy = len > 0 && !whole && e->copied_bytes + len <= e->copied_bytes_max &&
 		    peer->copied_bytes + len <= LMPI_PEER_COPIES_MAX;
 	struct lmpi_out *out = out_new(e, peer, h, data, len, copy ? len : 0);
@@ -317,7 +317,7 @@ lmpi_engine_isend(struct lmpi_engine *e, struct lmpi_req *req, const void *data,
 			h.flags |= LMPI_HF_SYNC;
 			h.srq = new_id(e, req);
 			req->placed++;
-		} else if (mode == LMPI_NAMED) {
+		} else if (mode == LMPI_CANCELLABLE) {
 			lmpi_recall_name(e, req, peer, &h);
 		}
 		send_eager(e, req, peer, &h, data, len);

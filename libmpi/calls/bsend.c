@@ -149,7 +149,7 @@ lmpi_bsend(const struct lmpi_p2p *a, struct lmpi_req *as)
 	c->e.on_done = cell_done;
 	c->as = as;
 	lmpi_isend(&c->e, c->data, (uint64_t)len, lmpi_comm_world_rank(a->comm, a->peer),
-		   a->comm->rank, a->tag, a->comm->cid, as ? LMPI_NAMED : LMPI_STANDARD);
+		   a->comm->rank, a->tag, a->comm->cid, as ? LMPI_CANCELLABLE : LMPI_STANDARD);
 	if (as != NULL && as->kind == 0) /* else it is done, and the cell gone */
 		name_as(c);
 	return MPI_SUCCESS;

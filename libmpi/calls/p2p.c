@@ -705,7 +705,7 @@ lmpi_p2p_start(struct lmpi_request *r)
 	r->active = true;
 	r->e.on_done = r->kind == LMPI_RQ_SEND ? send_done : recv_done;
 	if (r->kind == LMPI_RQ_SEND)
-		start_send(&r->e, &a, &p, r->mode == LMPI_SEND_SYNC ? LMPI_SYNC : LMPI_NAMED);
+		start_send(&r->e, &a, &p, r->mode == LMPI_SEND_SYNC ? LMPI_SYNC : LMPI_CANCELLABLE);
 	else
 		lmpi_irecv(&r->e, p.data, (uint64_t)p.len, r->peer, r->tag, r->comm->cid);
 	return MPI_SUCCESS;

@@ -278,7 +278,7 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, uint32_t i)
 		if (sends)
 			lmpi_isend(&st->e, w->at, w->bytes, far.world, c->comm->rank, w->tag,
 				   w->cid,
-				   c->light != NULL && c->wire[i].gate.gate ? LMPI_WHOLE
+				   c->light != NULL && c->wire[i].gate.gate ? LMPI_ON_RECEIPT
 									    : LMPI_STANDARD);
 		else
 			lmpi_irecv(&st->e, w->at, w->bytes, far.rank, w->tag, w->cid);

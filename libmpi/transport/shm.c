@@ -55,7 +55,7 @@ struct segment {
 };
 _Static_assert(sizeof(struct segment) == 64, "laid out the same in all processes");
 
-static struct mate { /* another process of my node, by node index */
+static struct shm_peer { /* another process of my node, by node index */
 	struct segment *seg;
 	uint64_t seg_bytes;
 	struct lmpi_ring_tx tx;		    /* my ring in its segment */
@@ -68,8 +68,8 @@ static struct mate { /* another process of my node, by node index */
 	bool shunned;
 	char bell[32];
 	int bell_fd; /* kept for lmpi_bell_ring() */
-} * mate;
-static uint32_t nmates, attached;
+} * shm_peer;
+static uint32_t nshm_peers, attached;
 static struct segment *mine;
 static uint64_t mine_bytes, ring_bytes;
 static int mine_fd = -1;
@@ -117,14 +117,14 @@ lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place)
 {
 	ring_bytes = node_size <= RING_WIDE_RANKS ? RING_WIDE_BYTES : RING_BYTES;
 	mine_bytes = segment_bytes(node_size, ring_bytes);
-	mate = calloc(node_size, sizeof *mate);
+	shm_peer = calloc(node_size, sizeof *shm_peer);
 	mine_fd = memfd_create("libmpi", MFD_CLOEXEC);
-	if (!mate || mine_fd < 0 || ftruncate(mine_fd, (off_t)mine_bytes) < 0)
+	if (!shm_peer || mine_fd < 0 || ftruncate(mine_fd, (off_t)mine_bytes) < 0)
 		goto fail;
 	mine = mmap(NULL, mine_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
 	if (mine == MAP_FAILED)
 		goto fail;
-	nmates = node_size;
+	nshm_peers = node_size;
 	mine->magic = MAGIC;
 	mine->nrings = node_size;
 	mine->ring_bytes = ring_bytes;
@@ -185,7 +185,7 @@ lmpi_shm_by_hand(void)
 int
 lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 {
-	struct mate *m = &mate[i];
+	struct shm_peer *m = &shm_peer[i];
 	char path[64];
 	struct stat st;
 	int fd;
@@ -208,7 +208,7 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	}
 	close(fd);
 	m->seg_bytes = place->bytes;
-	if (m->seg->magic != MAGIC || m->seg->nrings != nmates ||
+	if (m->seg->magic != MAGIC || m->seg->nrings != nshm_peers ||
 	    m->seg->ring_bytes != ring_bytes) {
 		errno = EPROTO;
 		goto fail;
@@ -242,14 +242,14 @@ fail:
 void
 lmpi_shm_set_world(uint32_t i, uint32_t world)
 {
-	mate[i].world = world;
+	shm_peer[i].world = world;
 }
 
 void
 lmpi_shm_set_bell(uint32_t i, const char *name)
 {
-	memcpy(mate[i].bell, name, sizeof mate[i].bell - 1);
-	mate[i].bell_fd = -1;
+	memcpy(shm_peer[i].bell, name, sizeof shm_peer[i].bell - 1);
+	shm_peer[i].bell_fd = -1;
 }
 
 void
@@ -264,18 +264,18 @@ void
 lmpi_shm_close(void)
 {
 	lmpi_shm_seal();
-	for (uint32_t i = 0; i < nmates; i++) {
-		if (mate[i].seg)
-			munmap(mate[i].seg, mate[i].seg_bytes);
-		if (mate[i].bell[0])
-			lmpi_bell_drop(&mate[i].bell_fd);
+	for (uint32_t i = 0; i < nshm_peers; i++) {
+		if (shm_peer[i].seg)
+			munmap(shm_peer[i].seg, shm_peer[i].seg_bytes);
+		if (shm_peer[i].bell[0])
+			lmpi_bell_drop(&shm_peer[i].bell_fd);
 	}
 	if (mine)
 		munmap(mine, mine_bytes);
 	mine = NULL;
-	free(mate);
-	mate = NULL;
-	nmates = attached = 0;
+	free(shm_peer);
+	shm_peer = NULL;
+	nshm_peers = attached = 0;
 }
 
 bool
@@ -290,8 +290,8 @@ lmpi_shm_cores(void)
 	cpu_set_t all, one;
 
 	CPU_ZERO(&all);
-	for (uint32_t i = 0; i < nmates; i++)
-		if (sched_getaffinity(mate[i].seg ? mate[i].pid : 0, sizeof one, &one) == 0)
+	for (uint32_t i = 0; i < nshm_peers; i++)
+		if (sched_getaffinity(shm_peer[i].seg ? shm_peer[i].pid : 0, sizeof one, &one) == 0)
 			CPU_OR(&all, &all, &one);
 	return CPU_COUNT(&all);
 }
@@ -299,7 +299,7 @@ lmpi_shm_cores(void)
 uint64_t
 lmpi_shm_eager_max(void)
 {
-	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nmates)
+	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nshm_peers)
 		return lmpi_tuned.eager_wide;
 	return lmpi_tuned.eager_node;
 }
@@ -308,7 +308,7 @@ lmpi_shm_eager_max(void)
  * dozing is read.  A fence for each message is dear; who dozes does it rarely and can have the
  * kernel make everybody's (membarrier), if both are registered for that. */
 static inline __attribute__((always_inline)) void
-wake_shm(struct mate *m)
+wake_shm(struct shm_peer *m)
 {
 	if (m->barrier)
 		atomic_signal_fence(memory_order_seq_cst);
@@ -337,7 +337,7 @@ is_sample(size_t len)
 
 /* It was copied into its ring: see how far it is. */
 static __attribute__((noinline)) void
-note_distance(const struct mate *m, size_t len, uint64_t cycles)
+note_distance(const struct shm_peer *m, size_t len, uint64_t cycles)
 {
 	struct lmpi_peer *peer = &eng.peer[m->world];
 
@@ -349,7 +349,7 @@ note_distance(const struct mate *m, size_t len, uint64_t cycles)
 }
 
 static inline __attribute__((always_inline)) bool
-put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data,
+put_shm(struct shm_peer *m, unsigned kind, const void *head, size_t head_len, const void *data,
 	size_t len)
 {
 	uint8_t *p = lmpi_ring_reserve(&m->tx, kind, head_len + len);
@@ -382,7 +382,7 @@ lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int 
 {
 	struct lmpi_brief b = {cid, lsrank, tag};
 
-	return put_shm(&mate[peer->at], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
+	return put_shm(&shm_peer[peer->at], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
 }
 
 static bool
@@ -392,7 +392,7 @@ send_record(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr
 	(void)e;
 	if (h->type == LMPI_T_EAGER && h->flags == 0)
 		return lmpi_shm_send_brief(peer, h->cid, h->lsrank, h->tag, data, len);
-	return put_shm(&mate[peer->at], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
+	return put_shm(&shm_peer[peer->at], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
 }
 
 static bool
@@ -413,13 +413,13 @@ send_pieces(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 }
 
 static void
-corrupt(const struct mate *m)
+corrupt(const struct shm_peer *m)
 {
 	lmpi_fail("shared memory of rank %u is corrupt", m->world);
 }
 
 static void
-take_full(const struct mate *m, const uint8_t *p, size_t len)
+take_full(const struct shm_peer *m, const uint8_t *p, size_t len)
 {
 	struct lmpi_hdr h;
 
@@ -437,7 +437,7 @@ take_full(const struct mate *m, const uint8_t *p, size_t len)
 }
 
 static void
-take_brief(const struct mate *m, const uint8_t *p, size_t len)
+take_brief(const struct shm_peer *m, const uint8_t *p, size_t len)
 {
 	struct lmpi_brief b;
 
@@ -454,7 +454,7 @@ int
 lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int tag, void *buf,
 		    uint64_t cap, struct lmpi_probed *got)
 {
-	struct mate *m = &mate[peer->at];
+	struct shm_peer *m = &shm_peer[peer->at];
 	struct lmpi_brief b;
 	bool broken = false;
 	unsigned kind;
@@ -480,7 +480,7 @@ lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int 
 
 /* Take what one has sent; false: nothing. */
 static bool
-poll_mate(struct mate *m)
+poll_mate(struct shm_peer *m)
 {
 	bool broken = false, woke = false;
 	const uint8_t *p;
@@ -508,16 +508,16 @@ lmpi_shm_poll(void)
 {
 	bool moved = false;
 
-	for (uint32_t i = 0; i < nmates; i++)
-		if (mate[i].seg && !mate[i].shunned)
-			moved |= poll_mate(&mate[i]);
+	for (uint32_t i = 0; i < nshm_peers; i++)
+		if (shm_peer[i].seg && !shm_peer[i].shunned)
+			moved |= poll_mate(&shm_peer[i]);
 	return moved;
 }
 
 void
 lmpi_shm_shun(const struct lmpi_peer *peer)
 {
-	mate[peer->at].shunned = true;
+	shm_peer[peer->at].shunned = true;
 }
 
 bool
@@ -532,8 +532,8 @@ lmpi_shm_doze(void)
 		lmpi_shm_awake(); /* it was there when we began: do not sleep on a guess */
 		return false;
 	}
-	for (uint32_t i = 0; i < nmates; i++) {
-		struct mate *m = &mate[i];
+	for (uint32_t i = 0; i < nshm_peers; i++) {
+		struct shm_peer *m = &shm_peer[i];
 		if (!m->seg || m->shunned)
 			continue;
 		if (m->rx.head != m->rx.given && lmpi_ring_give(&m->rx))
@@ -557,7 +557,7 @@ lmpi_shm_awake(void)
 
 /* 1: done, 0: not allowed, -1: the process is gone. */
 static int
-copy_shm(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
+copy_shm(struct shm_peer *m, uint64_t address, void *mem, uint64_t n, bool write)
 {
 	uint64_t at = 0;
 
@@ -587,8 +587,8 @@ copy_shm(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
 /* Take pieces of a message and copy them, as long as there are any: out of its memory the first
  * ones, into it the last. */
 static int
-copy_pieces(struct mate *m, struct lmpi_share *s, uint32_t number, uint64_t address, uint8_t *mem,
-	    uint64_t len, bool write)
+copy_pieces(struct shm_peer *m, struct lmpi_share *s, uint32_t number, uint64_t address,
+	    uint8_t *mem, uint64_t len, bool write)
 {
 	uint64_t size = lmpi_share_piece(len);
 	uint32_t i;
@@ -606,7 +606,7 @@ copy_pieces(struct mate *m, struct lmpi_share *s, uint32_t number, uint64_t addr
 /* The sender copies the last of what it took; false: it is gone.  Twice as long as a piece took us
  * (in cycles) it has the processor, most likely; then it may need this one. */
 static bool
-await_pieces(const struct mate *m, struct lmpi_share *s, uint32_t theirs, uint64_t piece)
+await_pieces(const struct shm_peer *m, struct lmpi_share *s, uint32_t theirs, uint64_t piece)
 {
 	uint64_t from = lmpi_cycles(), asked_ns = suci_udp_now_ns();
 
@@ -630,7 +630,7 @@ static int
 read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, uint64_t address,
 	    void *to, uint64_t n)
 {
-	struct mate *m = &mate[peer->at];
+	struct shm_peer *m = &shm_peer[peer->at];
 	struct lmpi_share *s = m->to_me;
 	uint32_t pieces = lmpi_share_pieces(n), number;
 
@@ -661,7 +661,7 @@ help(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t number, const
      uint64_t n, uint64_t address)
 {
 	(void)e;
-	struct mate *m = &mate[peer->at];
+	struct shm_peer *m = &shm_peer[peer->at];
 
 	if (n <= LMPI_SHARE_LONGEST)
 		copy_pieces(m, m->from_me, (uint32_t)number, address, (uint8_t *)(uintptr_t)data, n,
@@ -674,7 +674,7 @@ lmpi_node_copy(uint32_t world, uint64_t address, void *mem, uint64_t n, bool wri
 	const struct lmpi_peer *peer = &eng.peer[world];
 
 	return (peer->caps & LMPI_CAP_MEMORY) &&
-	       copy_shm(&mate[peer->at], address, mem, n, write) == 1;
+	       copy_shm(&shm_peer[peer->at], address, mem, n, write) == 1;
 }
 
 const struct lmpi_transport lmpi_shm_transport = {

@@ -64,7 +64,7 @@ waits_for_go(void **state)
 				 .u.count = {{call.comm, call.leader, call.seq, 0, 4, 1}}});
 	assert_int_equal(let_go(), 1);
 	assert_int_equal(fake_sent.dest, 4);
-	assert_int_equal(fake_sent.mode, LMPI_WHOLE);
+	assert_int_equal(fake_sent.mode, LMPI_ON_RECEIPT);
 	MPI_Test(&r, &done, MPI_STATUS_IGNORE);
 	assert_false(done);
 	hear((struct light_note){

@@ -117,7 +117,7 @@ struct lmpi_peer {
 	uint32_t cancels;      /* CANCELs it owes an answer */
 	uint32_t queued;       /* its messages in the unexpected queue */
 	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
-	bool told_off;					       /* we asked it to ask first */
+	bool sent_eager_off;				       /* we asked it to ask first */
 	bool parked;					       /* lmpi_park() */
 	bool lost;					       /* mpi/lost.h; then caps are 0 */
 	bool other;	/* of another job: when it goes, this one does not end */

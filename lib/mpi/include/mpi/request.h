@@ -59,11 +59,11 @@ struct lmpi_req {
 	uint64_t number; /* receive: in the order of posting; send: its number in a cancel, or 0 */
 };
 
-/* WHOLE: done when the other side has all of it, not when a copy of it is kept, unless it is
- * shorter than LMPI_WHOLE_BYTES.  NAMED: as STANDARD, but a cancel may be asked for when it
- * is done (req zeroed before). */
-enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_WHOLE, LMPI_NAMED };
-#define LMPI_WHOLE_BYTES 16384
+/* ON_RECEIPT: done when the other side has all of it, not when a copy of it is kept, unless it is
+ * shorter than LMPI_ON_RECEIPT_BYTES.  CANCELLABLE: as STANDARD, but a cancel may be asked for when
+ * it is done (req zeroed before). */
+enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_ON_RECEIPT, LMPI_CANCELLABLE };
+#define LMPI_ON_RECEIPT_BYTES 16384
 
 /* A message found by probing.  take: it is removed from matching and must be
  * given to a matched receive (MPI_Mprobe). */
