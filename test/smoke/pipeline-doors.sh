@@ -9,12 +9,10 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-# shellcheck source=tools/testbed/lib.sh
-. tools/testbed/lib.sh
-# shellcheck source=test/smoke/_tell.sh
-. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_sites.sh
+. test/smoke/_sites.sh
 
-NODES=3
+NODES=3 UNITS=(a0 a1 a2 b0 b1) ASKED=a2
 : "${RELAYS:=1}"
 relays=(afe0 bfe0) missed=8
 # Beats are late while a door moves from a relay that has died to the other one.
@@ -25,13 +23,7 @@ places() { # SITE HOW: of its relays, with a comma between
 	echo "$out"
 }
 testbed_up || fail "testbed: not built"
-testbed_wanem "$B/bin/wanem" --delay-ms 2 || fail "wanem: does not start"
-TB_RELAY_CONF='"doors": { "max": 512 }, "suci": { "liveness_ms": 500, "keepalive_ms": 125 }'
-testbed_relayd "$B" "${relays[@]}" || fail "relayd: does not start"
-
-P=$B/examples/pipeline rows=$TB_DIR/rows
-many=1000000 # more than there is time for
-(umask 077 && echo "1 $(printf '5%.0s' {1..64})" >"$TB_DIR/key")
+sites_relays 512 "${relays[@]}"
 cat >"$TB_DIR/pipeline.json" <<END
 { "universe": { "name": "sites", "psk_file": "$TB_DIR/key", "state": "$TB_DIR/state" },
   "detect": { "beat_ms": 100, "missed": $missed },
@@ -53,41 +45,12 @@ cat >"$TB_DIR/pipeline.json" <<END
   "chains": [ { "from": "input", "to": "filter", "window": 16 },
               { "from": "filter", "to": "output", "window": 16, "ordered": true } ] }
 END
-mkdir "$TB_DIR/state"
-units=(a0 a1 a2 b0 b1)
-logs=("${units[@]/#/spd-}")
-start() { # UNIT [OPTION...]
-	testbed_spawn "$1" "spd-$1" "$B/bin/mpispd" "${@:2}" --unit "$1" --socket "$TB_DIR/$1.sock" "$TB_DIR/pipeline.json"
-}
 verdict "--check takes sites" "$("$B/bin/mpispd" --check "$TB_DIR/pipeline.json" 2>&1 | grep -q 'can work' ||
 	"$B/bin/mpispd" --check "$TB_DIR/pipeline.json" 2>&1)"
-for n in "${units[@]}"; do start "$n" --new; done
-ctl() { "$B/bin/mpispctl" -s "$TB_DIR/$1.sock" "${@:2}" 2>&1; }
-came() { if [ -e "$rows" ]; then wc -l <"$rows"; else echo 0; fi; }
-comes() { [ "$(came)" -ge "$1" ]; }
-testbed_wait 60 "frames" comes 50
-verdict "daemons of two sites begin a pipeline by the relays alone" \
-	"$(comes 50 || { ctl a0 status; ctl b0 status; })" "${logs[@]}"
-comes 50 || exit 1
+sites_start "daemons of two sites begin a pipeline by the relays alone"
 verdict "mpispctl says the site of each unit" \
 	"$(said=$(ctl a0 status); [ "$(grep -c 'at east$' <<<"$said")$(grep -c 'at west$' <<<"$said")" = 32 ] || echo "$said")"
 
-goes_on() { # NAME: forty frames more than when it is called
-	testbed_wait 60 "more frames" comes $(($(came) + 40))
-	verdict "$1" "$([ $? = 0 ] || { echo "no more frames than $(came)"; ctl a2 status; })" "${logs[@]}"
-}
-plays() { # RANK CLUSTER: sets pid and at
-	for at in "${units[@]}"; do
-		pid=$(ctl "$at" status | sed -n "s/.*rank $1 of $2  (pid \([0-9]*\)).*/\1/p" | head -n 1)
-		[ -z "$pid" ] || return 0
-	done
-	return 1
-}
-kill_rank() { # RANK CLUSTER
-	testbed_wait 20 "rank $1 of $2" plays "$1" "$2" || fail "nobody plays rank $1 of $2"
-	kill -9 "$pid" || fail "rank $1 of $2 is not there"
-	goes_on "rank $1 of $2 is killed: frames go on"
-}
 kill_rank 0 filter
 kill_rank 1 filter
 kill_rank 0 input
@@ -110,13 +73,10 @@ for round in 1 2; do
 	goes_on "master $m is killed: frames go on"
 	start "$m"
 	testbed_wait 30 "$m to be back" up "$m"
-	verdict "its daemon is started again, and claims its address" "$(up "$m" || ctl a2 status)" "${logs[@]}"
+	verdict "its daemon is started again, and claims its address" "$(up "$m" || ctl a2 status)" "${UNITS[@]/#/spd-}"
 done
 goes_on "frames go on"
 
-kill_relay() { # FRONTEND
-	read -r pid <"$TB_DIR/pid-relayd-$1" && kill -9 "$pid" || fail "relay $1 is not there"
-}
 if [ "$RELAYS" = 2 ]; then
 	agreed() { ctl a2 status | sed -n 's/.*: \(view [0-9]*\),.*/\1/p'; }
 	for fe in "${relays[@]}"; do
@@ -132,7 +92,7 @@ else
 	kill_relay bfe0
 	silent() { down b0 && down b1; }
 	testbed_wait 30 "west to be silent" silent
-	verdict "the relay of a site dies: its units are down" "$(silent || ctl a2 status)" "${logs[@]}"
+	verdict "the relay of a site dies: its units are down" "$(silent || ctl a2 status)" "${UNITS[@]/#/spd-}"
 	unheard() { ctl b0 status | grep -q 'other sites do not reach b0: '; }
 	testbed_wait 20 "b0 to say so" unheard
 	verdict "a unit there says that others do not reach it, and why" "$(unheard || ctl b0 status)"
@@ -140,17 +100,9 @@ else
 	testbed_relayd "$B" bfe0 || fail "relayd: does not start again"
 	back() { up b0 && up b1; }
 	testbed_wait 40 "west to be back" back
-	verdict "the relay is started again: they are back" "$(back || ctl a2 status)" "${logs[@]}"
-	testbed_wait 60 "more frames" comes $((before + 40))
-	verdict "frames go on" "$(comes $((before + 40)) || { echo "no more frames than $(came)"; ctl a2 status; })" "${logs[@]}"
+	verdict "the relay is started again: they are back" "$(back || ctl a2 status)" "${UNITS[@]/#/spd-}"
+	goes_on "frames go on" "$before"
 fi
 
-ctl a0 cluster stop
-over() { for n in "${units[@]}"; do ! testbed_alive "spd-$n" || return 1; done; }
-testbed_wait 60 "the end" over
-verdict "an operator ends it" "$(over || echo "daemons go on")"
-# Lines of time and number.
-echo "$(came) frames, longest gap $(awk 'NR > 1 && $1 - t > g { g = $1 - t } { t = $1 } END { print g }' "$rows")"
-verdict "each frame once, in order" \
-	"$(awk '$2 != NR - 1 { print "line " NR " is frame " $2; exit }' "$rows")" spd-a2
+sites_end
 exit $rc

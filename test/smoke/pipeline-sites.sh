@@ -7,10 +7,6 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-# shellcheck source=tools/testbed/lib.sh
-. tools/testbed/lib.sh
-# shellcheck source=test/smoke/_tell.sh
-. test/smoke/_tell.sh
 # shellcheck source=test/smoke/_sites.sh
 . test/smoke/_sites.sh
 
