@@ -2,27 +2,19 @@
 /* Bytes are what a hostile rank of another site sends as blocks of lanes, when its lanes break and
  * which it opens anew, and what it acknowledges of ours.  Whatever it does, a block of ours is
  * named once, and nothing of it is kept here beyond the credit once it is gone. */
-#include "base/assert.h"
-#include "mmp/far.h"
-#include "mmp/port.h"
+#include "fuzz_mmp_rank.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "mmp/far.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define HALF  (1u << 14)
-#define POSTS 16
-#define OPEN  8 /* blocks that have begun */
+#define OPEN 8 /* blocks that have begun */
 
 struct world {
-	struct mmp_engine *e;
-	struct mmp_port *p;
+	struct rank r;
 	struct mmp_far *f;
 	struct mmp_link *l;
-	void *ring[4], *mem[3];
-	uint8_t *send, *recv, *buf[POSTS];
-	uint32_t posts;
+	void *far_mem;
 	void *block[OPEN];
 	uint64_t off[OPEN];
 	uint64_t named, put; /* blocks of ours */
@@ -47,45 +39,17 @@ release_nothing(void *user, uint32_t peer, uint32_t cookie)
 	BASE_ASSERT(false);
 }
 
-static void *
-far_zeros(size_t n)
-{
-	void *p = aligned_alloc(64, (n + 63) / 64 * 64);
-	memset(p, 0, (n + 63) / 64 * 64);
-	return p;
-}
-
 static void
 make_far(struct world *w)
 {
 	static const struct mmp_engine_ops ops = {.send = send_linked, .release = release_nothing};
-	for (int i = 0; i < 4; i++)
-		w->ring[i] = far_zeros(mmp_ring_bytes(MMP_RING_SLOTS));
-	w->send = far_zeros(HALF);
-	w->recv = far_zeros(HALF);
-	struct mmp_rings rings = {w->ring[0], w->ring[1], w->ring[2], w->ring[3]};
-	struct mmp_engine_config e = {.size = 2,
-				      .rings = rings,
-				      .send_half = w->send,
-				      .recv_half = w->recv,
-				      .recv_bytes = HALF,
-				      .ops = &ops,
-				      .user = w};
-	struct mmp_port_config p = {.size = 2,
-				    .rings = rings,
-				    .send_half = w->send,
-				    .send_bytes = HALF,
-				    .fragment = 512};
-	w->mem[0] = calloc(1, mmp_engine_footprint(2));
-	w->mem[1] = calloc(1, mmp_port_footprint(2));
-	w->mem[2] = calloc(1, mmp_far_footprint(2));
+	rank_make(&w->r, 2, &ops, w);
+	w->far_mem = calloc(1, mmp_far_footprint(2));
 	w->l = calloc(1, sizeof *w->l);
-	w->e = mmp_engine_new(w->mem[0], &e);
-	w->p = mmp_port_new(w->mem[1], &p);
-	w->f = mmp_far_new(w->mem[2], w->e, 2, HALF);
+	w->f = mmp_far_new(w->far_mem, w->r.e, 2, HALF);
 	w->f->peer[1].link = w->l;
 	(void)mmp_link_open(w->l);
-	mmp_engine_up(w->e, 1, false, 4096);
+	mmp_engine_up(w->r.e, 1, false, 4096);
 }
 
 /* Its lane is no more: its blocks end nowhere. */
@@ -96,7 +60,7 @@ new_lane(struct world *w, uint8_t arg)
 		return;
 	mmp_far_pause(w->f, 1);
 	memset(w->block, 0, sizeof w->block);
-	mmp_engine_up(w->e, 1, false, 4096);
+	mmp_engine_up(w->r.e, 1, false, 4096);
 }
 
 static void
@@ -157,18 +121,6 @@ ack_some(struct world *w, uint8_t arg)
 }
 
 static void
-post_some(struct world *w, uint8_t what)
-{
-	if (w->posts == POSTS)
-		return;
-	size_t n = (size_t)(what >> 3) * 40;
-	w->buf[w->posts] = malloc(n + 1);
-	(void)mmp_port_receive(w->p, (what & 3) - 1 > 1 ? 1 : (what & 3) - 1, 0, what & 4 ? -1 : 0,
-			       w->buf[w->posts], n);
-	w->posts++;
-}
-
-static void
 check_link(struct world *w)
 {
 	const struct mmp_link *l = w->l;
@@ -176,7 +128,7 @@ check_link(struct world *w)
 	BASE_ASSERT(w->gone || l->given <= l->top);
 	BASE_ASSERT(l->put - l->acked <= MMP_LINK_BLOCKS);
 	BASE_ASSERT(l->next <= l->have + MMP_LINK_BLOCKS);
-	BASE_ASSERT(mmp_engine_area(w->e)->used <= HALF);
+	BASE_ASSERT(mmp_engine_area(w->r.e)->used <= HALF);
 }
 
 static void
@@ -187,7 +139,7 @@ far_goes(struct world *w)
 	w->gone = true;
 	w->named += w->l->put - w->l->acked;
 	mmp_far_down(w->f, 1, 0);
-	mmp_port_down(w->p, 1, 0);
+	mmp_port_down(w->r.p, 1, 0);
 	memset(w->block, 0, sizeof w->block);
 }
 
@@ -195,7 +147,7 @@ static void
 turn_link_world(struct world *w)
 {
 	(void)mmp_far_next(w->f);
-	(void)mmp_engine_turn(w->e);
+	(void)mmp_engine_turn(w->r.e);
 	if (mmp_far_broken(w->f) != MMP_NONE)
 		far_goes(w);
 	check_link(w);
@@ -219,13 +171,13 @@ act_on_link(struct world *w, uint8_t what, uint8_t arg)
 		ack_some(w, arg);
 		break;
 	case 5:
-		post_some(w, arg);
+		rank_post(&w->r, arg);
 		break;
 	case 6:
-		(void)mmp_port_send(w->p, 1, 0, 0, w->recv, (uint64_t)arg * 8);
+		(void)mmp_port_send(w->r.p, 1, 0, 0, w->r.recv, (uint64_t)arg * 8);
 		break;
 	default:
-		(void)mmp_port_turn(w->p);
+		(void)mmp_port_turn(w->r.p);
 		turn_link_world(w);
 	}
 }
@@ -249,15 +201,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	far_goes(&w);
 	for (int i = 0; i < 40; i++) {
 		turn_link_world(&w);
-		(void)mmp_port_turn(w.p);
+		(void)mmp_port_turn(w.r.p);
 	}
 	BASE_ASSERT(w.named == w.put);
-	BASE_ASSERT(mmp_area_check(mmp_engine_area(w.e)) && mmp_area_check(mmp_port_area(w.p)));
-	for (uint32_t i = 0; i < w.posts; i++)
-		free(w.buf[i]);
-	void *all[] = {w.ring[0], w.ring[1], w.ring[2], w.ring[3], w.mem[0],
-		       w.mem[1],  w.mem[2],  w.l,	w.send,	   w.recv};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		free(all[i]);
+	rank_free(&w.r);
+	free(w.far_mem);
+	free(w.l);
 	return 0;
 }

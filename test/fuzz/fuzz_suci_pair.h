@@ -514,4 +514,34 @@ pair_free(struct pair *p)
 	block_give(p);
 }
 
+/* A record: control byte, length (2), bytes.  Control bit 0 writes the right path tag into the
+ * datagram, bit 1 is the endpoint it goes to. */
+static inline bool
+pair_next_raw(struct base_reader *r, uint8_t tag[2][4], uint8_t *ctl, struct pair_dgram *d)
+{
+	if (base_reader_left(r) < 3)
+		return false;
+	*ctl = base_read_u8(r);
+	size_t len = base_read_be16(r) % 1500;
+	if (len > base_reader_left(r))
+		len = base_reader_left(r);
+	int to = *ctl >> 1 & 1;
+	*d = (struct pair_dgram){.from = !to, .len = len};
+	memcpy(d->bytes, base_read_bytes(r, len), len);
+	if (*ctl & 1 && len >= 8)
+		memcpy(d->bytes + 4, tag[to], 4);
+	return true;
+}
+
+/* Control bit 2 lets time pass, bit 3 lets the pair talk. */
+static inline void
+pair_give_raw(struct pair *p, uint8_t ctl, struct pair_dgram *d)
+{
+	pair_give(p, d);
+	if (ctl & 4)
+		pair_advance(p, 1ull << (ctl >> 4) * 2);
+	if (ctl & 8)
+		pair_deliver_all(p);
+}
+
 #endif

@@ -20,25 +20,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pair_send(p, 0, true);
 	pair_send(p, 1, true);
 	pair_learn_tags(p, tag);
-	while (base_reader_left(&r) >= 3) {
-		uint8_t ctl = base_read_u8(&r);
-		size_t len = base_read_be16(&r) % 1500;
-		if (len > base_reader_left(&r))
-			len = base_reader_left(&r);
-		const uint8_t *bytes = base_read_bytes(&r, len);
-		int to = ctl >> 1 & 1;
-		struct pair_dgram *d = malloc(sizeof *d);
-		*d = (struct pair_dgram){.from = !to, .len = len};
-		memcpy(d->bytes, bytes, len);
-		if (ctl & 1 && len >= 8)
-			memcpy(d->bytes + 4, tag[to], 4);
-		pair_give(p, d);
-		free(d);
-		if (ctl & 4)
-			pair_advance(p, 1ull << (ctl >> 4) * 2);
-		if (ctl & 8)
-			pair_deliver_all(p);
-	}
+	struct pair_dgram d;
+	uint8_t ctl;
+	while (pair_next_raw(&r, tag, &ctl, &d))
+		pair_give_raw(p, ctl, &d);
 	pair_deliver_all(p);
 	pair_free(p);
 	return 0;
