@@ -24,7 +24,11 @@ struct shared {
 static unsigned
 workers(void)
 {
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	const char *jobs = getenv("SIM_JOBS");
+	long n = jobs ? strtol(jobs, NULL, 10) : 0;
+	if (n >= 1)
+		return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
+	n = sysconf(_SC_NPROCESSORS_ONLN);
 	return n < 2 ? 2 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 

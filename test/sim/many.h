@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sim/many.h - many runs side by side, one process per processor (two at least). */
+/* sim/many.h - many runs side by side, SIM_JOBS processes, or one per processor (two at
+ * least). */
 #ifndef SIM_MANY_H
 #define SIM_MANY_H
 
