@@ -151,7 +151,7 @@ static const struct {
 	{MPI_ERR_IN_STATUS, "error code is in the status"},
 	{MPI_ERR_INFO_KEY, "info key longer than MPI_MAX_INFO_KEY"},
 	{MPI_ERR_INFO_NOKEY, "no such info key"},
-	{MPI_ERR_INFO_VALUE, "info value longer than MPI_MAX_INFO_VAL"},
+	{MPI_ERR_INFO_VALUE, "info value too long or not valid"},
 	{MPI_ERR_INFO, "invalid info object"},
 	{MPI_ERR_KEYVAL, "invalid attribute key"},
 	{MPI_ERR_NO_MEM, "out of memory"},
