@@ -73,6 +73,7 @@ struct lmpi_coll {
 	struct lmpi_step_wire *wire; /* [steps] */
 	struct lmpi_coll *next,
 		**at;	    /* of all that run, where a job survives deaths; at NULL: no */
+	bool done;	    /* of these: all has come, and the program has not been told */
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	struct lmpi_request *request;
 	/* coll_light.h: of this start, or NULL; memory for it; starts so far */

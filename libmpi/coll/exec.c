@@ -153,6 +153,7 @@ static struct lmpi_coll *running;
 static void
 list_running(struct lmpi_coll *c)
 {
+	c->done = false;
 	c->next = running;
 	c->at = &running;
 	if (running != NULL)
@@ -176,8 +177,12 @@ complete_coll(struct lmpi_steps *run)
 	struct lmpi_coll *c = lmpi_coll_of_run(run);
 	struct lmpi_request *r = c->request;
 
-	if (c->at != NULL)
+	/* A program that asks for messages while it waits is to hear first that the call is over,
+	 * then of who died behind it. */
+	if (c->at != NULL && r->persistent)
 		unlist_running(c);
+	else if (c->at != NULL)
+		c->done = true;
 	if (c->light != NULL)
 		lmpi_coll_light_end(c);
 	deliver_steps(c);
@@ -376,7 +381,8 @@ lmpi_coll_lose(void)
 {
 	for (struct lmpi_coll *c = running; c != NULL;) {
 		/* Blocking calls of a few steps, without a request, see to themselves. */
-		if (c->request == NULL || c->comm->lost == 0 || c->run.error != MPI_SUCCESS) {
+		if (c->request == NULL || c->done || c->comm->lost == 0 ||
+		    c->run.error != MPI_SUCCESS) {
 			c = c->next;
 			continue;
 		}
@@ -435,6 +441,8 @@ restart_coll(struct lmpi_request *r)
 static void
 release_coll(struct lmpi_request *r)
 {
+	if (r->coll->at != NULL)
+		unlist_running(r->coll);
 	lmpi_coll_release(r->coll);
 }
 
