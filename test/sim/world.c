@@ -51,11 +51,10 @@ uint32_t
 world_relay_for(const struct world *w, uint32_t client, uint32_t rank)
 {
 	uint32_t of = w->end[rank].client;
-	uint32_t own = w->conf.cluster[client].ranks, relays = w->conf.cluster[client].relays;
-	/* only relays that own a process carry for others */
-	return w->first_relay[client] + relay_deal_owner(w->conf.cluster[of].ranks,
-							 own < relays ? own : relays,
-							 rank - w->first_rank[of]);
+	uint32_t takers =
+		relay_deal_takers(w->conf.cluster[client].ranks, w->conf.cluster[client].relays);
+	return w->first_relay[client] +
+	       relay_deal_owner(w->conf.cluster[of].ranks, takers, rank - w->first_rank[of]);
 }
 
 static void
