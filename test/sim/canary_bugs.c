@@ -414,6 +414,13 @@ static const struct plan {
 	}
 	P(LINE_STAYS, B(COMPLETE) | B(TOGETHER)),
 #undef P
+#define P(id, breaks_)                                                       \
+	{                                                                    \
+		.door = DOOR_BUG_##id, .name = #id, .run = spawn_relays_run, \
+		.scenario = "spawn-relays", .breaks = breaks_                \
+	}
+	P(ONE_RELAY, B(COMPLETE)),
+#undef P
 #define P(id, breaks_)                                                                   \
 	{                                                                                \
 		.meet = MEET_BUG_##id, .name = #id, .run = ways_run, .scenario = "ways", \

@@ -170,6 +170,8 @@ const struct scenario scenarios[] = {
 	 false, ways_kills_run, NULL},
 	{"spawn", "processes start others: all meet or none is left, whoever dies, a slice by seed",
 	 false, spawn_run, NULL},
+	{"spawn-relays", "the same in two clusters with two relays each, of which any dies", false,
+	 spawn_relays_run, NULL},
 	{"doors-pairs", "doors with two relays in each cluster", false, doors_pairs_run, NULL},
 	{"spx", "pipelines rebuilt while ranks, I/O processes, clusters die: each frame once",
 	 false, spx_run, NULL},
@@ -207,9 +209,10 @@ const struct scenario scenarios[] = {
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
 
-#define MEET_WORLDS  8u /* half of them near, half far */
-#define WAYS_WORLDS  4u
-#define SPAWN_WORLDS 16u
+#define MEET_WORLDS	    8u /* half of them near, half far */
+#define WAYS_WORLDS	    4u
+#define SPAWN_WORLDS	    16u
+#define SPAWN_RELAYS_WORLDS 4u
 
 static struct job *jobs;
 static size_t njobs;
@@ -289,6 +292,8 @@ fresh_seeds(const struct scenario *sc)
 		return 10;
 	if (sc->run == spawn_run)
 		return 100;
+	if (sc->run == spawn_relays_run)
+		return 30;
 	if (sc->run == sp_storm_run || sc->run == deaths_run)
 		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
@@ -302,10 +307,11 @@ static bool
 seeds_alone(const struct scenario *sc)
 {
 	return sc->run == meet_run || sc->run == meet_kills_run || sc->run == meet_two_run ||
-	       sc->run == meet_two_kills_run || sc->run == spawn_run || sc->run == ways_run ||
-	       sc->run == ways_kills_run || sc->run == spx_run || sc->run == survive_run ||
-	       sc->run == deaths_run || sc->run == colls_run || sc->run == windows_run ||
-	       sc->run == windows_flood_run || sc->run == sp_failing_run;
+	       sc->run == meet_two_kills_run || sc->run == spawn_run ||
+	       sc->run == spawn_relays_run || sc->run == ways_run || sc->run == ways_kills_run ||
+	       sc->run == spx_run || sc->run == survive_run || sc->run == deaths_run ||
+	       sc->run == colls_run || sc->run == windows_run || sc->run == windows_flood_run ||
+	       sc->run == sp_failing_run;
 }
 
 /* The seed of job i of a base, so a later run can go on. */
@@ -408,6 +414,7 @@ run_deaths(void)
 	rc |= enumerate_kills("meet-kills", MEET_WORLDS, MEET_KILLS_SLICES);
 	rc |= enumerate_kills("meet-two-kills", MEET_WORLDS, MEET_TWO_SLICES);
 	rc |= enumerate_kills("ways-kills", WAYS_WORLDS, WAYS_SLICES);
+	rc |= enumerate_kills("spawn-relays", SPAWN_RELAYS_WORLDS, SPAWN_RELAYS_SLICES);
 	return enumerate_kills("spawn", SPAWN_WORLDS, SPAWN_SLICES) | rc;
 }
 

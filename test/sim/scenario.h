@@ -153,6 +153,8 @@ void ways_kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* spawn.c */
 #define SPAWN_SLICES 64u
 void spawn_run(uint64_t seed, bool verbose, struct outcome *o);
+#define SPAWN_RELAYS_SLICES 256u
+void spawn_relays_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp_sites.c */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario "spawn": processes of a job start others, one or two at once, and each process and the
  * launcher dies after each event of it.  A world each SPAWN_SLICES seeds, and of its deaths a
- * slice.
+ * slice; then some pairs of deaths.
+ * "spawn-relays": the same in two clusters with two relays each, which die, too.
  *
  * What must hold: every call ends, with the error codes that MPI has; who was started has met who
  * asked for it, all of them, or none is left; nobody else ends; who asks anew is served. */
@@ -18,8 +19,17 @@
 
 struct spawn_kill {
 	uint64_t after; /* so many events of the simulator; 0: nobody dies */
-	uint32_t who;	/* a process, or SW_LAUNCHER */
+	uint32_t who;	/* a process, SW_LAUNCHER, or from SW_RELAY on a relay */
+	/* So many events later another one dies; 0: nobody. */
+	uint64_t then_after;
+	uint32_t then_who;
 };
+
+static bool
+is_one_of(struct spawn_kill kill, uint32_t who)
+{
+	return who == kill.who || (kill.then_after && who == kill.then_who);
+}
 
 struct spawn_watch {
 	const struct sw *w;
@@ -112,6 +122,27 @@ check_spawn(struct sw *w, const struct sw_ask *a, bool anybody_died)
 	check_spawned(w, a, anybody_died);
 }
 
+/* Who was started and a process of the other cluster know each other's doors. */
+static void
+check_far(struct sw *w)
+{
+	const struct sw_ask *a = &w->ask[0];
+	const struct mt_node *far = &w->m->node[SW_FAR], *child = &w->m->node[a->node + SW_CHILD];
+	for (uint32_t k = 0; k < 2 && w->relays && far->alive && child->alive; k++) {
+		const struct doors_relay *r = &w->m->d->relay[k];
+		if (!r->alive && !r[w->m->d->conf.nclusters].alive)
+			return; /* the last one of a cluster */
+	}
+	for (uint32_t k = 0; k < 2 && w->relays && far->alive && child->alive; k++) {
+		const struct mt_node *n = k ? child : far;
+		INVARIANT(w->s, COMPLETE,
+			  a->imports[k] == SW_NONE ||
+				  door_client_reaches(&n->import[a->imports[k]]),
+			  "%s does not reach %s, and a relay of each is there",
+			  k ? "who was started" : "a far process", k ? "it" : "who was started");
+	}
+}
+
 /* All have ended their calls, and what was given up is gone. */
 static void
 check_all(struct sw *w, struct spawn_kill kill)
@@ -124,9 +155,11 @@ check_all(struct sw *w, struct spawn_kill kill)
 		check_spawn(w, &w->ask[i], died);
 	for (uint32_t p = 0; p < w->ranks && !w->s->failed; p++)
 		INVARIANT(w->s, ALIVE,
-			  w->proc[p].alive || p == kill.who || w->jobs.ending || !w->launcher_alive,
+			  w->proc[p].alive || is_one_of(kill, p) || w->jobs.ending ||
+				  !w->launcher_alive,
 			  "process %u has ended, and nobody wanted that", p);
 	INVARIANT(w->s, ALIVE, kill.after || !w->jobs.ending, "all ends, and nobody died");
+	check_far(w);
 	mt_check_together(w->m);
 }
 
@@ -140,6 +173,16 @@ check_orphans(struct sw *w)
 		INVARIANT(w->s, EMPTY, w->proc[a->root].alive || n == 0,
 			  "process %u has died, and %u that were to meet it are left", a->root, n);
 	}
+}
+
+static void
+start_relays(struct sw *w)
+{
+	for (uint32_t i = 0; w->relays && i < w->m->d->nrelays; i++)
+		if (!w->m->d->relay[i].alive)
+			doors_start_relay(&w->m->d->relay[i]);
+	if (w->relays)
+		mt_pass(w->m, 3 * BASE_S_NS);
 }
 
 /* Somebody who is left asks for one process. */
@@ -157,6 +200,7 @@ ask_once_more(struct sw *w)
 			     .n = 1,
 			     .node = SW_ASKS - 1,
 			     .job = SW_NONE,
+			     .imports = {SW_NONE, SW_NONE},
 			     .commands = 1,
 			     .count = {{1, 1}}};
 	w->proc[p].node = &w->m->node[SW_ASKS - 1];
@@ -173,26 +217,66 @@ ask_once_more(struct sw *w)
 
 /* ---- a run ---- */
 
-/* The events in which somebody may die; *procs: the processes there were then. */
-static uint64_t
-spawn_once(uint64_t seed, bool verbose, struct spawn_kill kill, uint32_t *procs, struct outcome *o)
+/* What a run without deaths gave. */
+struct spawn_plain {
+	uint64_t events; /* in which somebody may die */
+	uint32_t procs;	 /* that there were then */
+	bool connected[SW_ASKS];
+};
+
+static void
+kill_both(struct sw *w, struct spawn_watch *t, struct spawn_kill kill)
 {
-	struct sw *w = sw_new(seed, verbose);
+	sw_kill(w, kill.who);
+	if (!kill.then_after)
+		return;
+	t->until = w->s->events + kill.then_after;
+	sim_run(w->s, w->s->now_ns + BUSY_NS, is_moment, t);
+	if (kill.then_who >= SW_LAUNCHER || kill.then_who < w->jobs.nprocs)
+		sw_kill(w, kill.then_who);
+}
+
+/* A relay dies, and there is another one.  Of two who ask at once either may be served, if there is
+ * not room for both. */
+static void
+check_as_plain(struct sw *w, struct spawn_kill kill, const struct spawn_plain *plain)
+{
+	bool apart = w->nasks == 1 || (!w->jobs.usize && w->refuses_at == SW_NONE);
+	if (kill.who < SW_RELAY || kill.then_after || !apart)
+		return;
+	for (uint32_t i = 0; i < w->nasks; i++)
+		INVARIANT(w->s, COMPLETE, w->ask[i].connected || !plain->connected[i],
+			  "one of two relays has died, and a call of process %u failed",
+			  w->ask[i].root);
+}
+
+static void
+spawn_once(uint64_t seed, bool verbose, bool relays, struct spawn_kill kill,
+	   struct spawn_plain *plain, struct outcome *o)
+{
+	struct sw *w = sw_new(seed, verbose, relays);
 	uint64_t first = w->s->events;
 	for (uint32_t i = 0; i < w->nasks; i++)
 		sw_begin(w, i);
 	struct spawn_watch t = {w, kill.after ? first + kill.after : UINT64_MAX};
 	sim_run(w->s, w->s->now_ns + BUSY_NS, is_moment, &t);
 	uint64_t events = w->s->events - first;
-	*procs = w->jobs.nprocs;
+	uint32_t procs = w->jobs.nprocs;
 	if (kill.after)
-		sw_kill(w, kill.who);
+		kill_both(w, &t, kill);
 	t.until = UINT64_MAX;
 	mt_pass(w->m, SETTLED_NS);
 	check_orphans(w);
 	sim_run(w->s, w->s->now_ns + LONGEST_NS, is_moment, &t);
 	mt_pass(w->m, SETTLED_NS);
 	check_all(w, kill);
+	if (kill.after)
+		check_as_plain(w, kill, plain);
+	else
+		*plain = (struct spawn_plain){.events = events, .procs = procs};
+	for (uint32_t i = 0; i < w->nasks && !kill.after; i++)
+		plain->connected[i] = w->ask[i].connected;
+	start_relays(w);
 	ask_once_more(w);
 	sw_leave(w);
 	mt_pass(w->m, SETTLED_NS);
@@ -201,30 +285,62 @@ spawn_once(uint64_t seed, bool verbose, struct spawn_kill kill, uint32_t *procs,
 	INVARIANT(w->s, EMPTY, !w->launcher_alive || w->jobs.alive == 0,
 		  "the launcher counts %u processes in the end", w->jobs.alive);
 	sw_finish(w, o);
-	return events;
+}
+
+/* The i-th of those who may die. */
+static uint32_t
+who_dies(const struct spawn_plain *plain, uint32_t i)
+{
+	return i < plain->procs	   ? i
+	       : i == plain->procs ? SW_LAUNCHER
+				   : SW_RELAY + (i - plain->procs - 1);
+}
+
+static void
+kill_slice(uint64_t seed, bool verbose, bool relays, uint32_t slices, struct outcome *o)
+{
+	uint64_t world = seed / slices, slice = seed % slices, tried = 0, pairs = 0;
+	struct base_prng g = base_prng_seed(seed ^ 0x7061697273);
+	struct spawn_plain plain;
+	spawn_once(world, verbose, relays, (struct spawn_kill){.who = SW_NONE}, &plain, o);
+	uint32_t whos = plain.procs + 1 + (relays ? 2 * DOOR_CLIENT_SITES : 0);
+	uint64_t hash = o->hash, all = o->events;
+	for (uint64_t i = slice; i < plain.events * whos && o->ok;) {
+		struct spawn_kill kill = {.after = 1 + i / whos,
+					  .who = who_dies(&plain, (uint32_t)(i % whos))};
+		/* Behind each fourth one the same with another death soon. */
+		bool pair = tried % 4 == 3 && pairs < tried / 4 + 1;
+		if (pair) {
+			kill.then_after = between(&g, 1, 60);
+			kill.then_who = who_dies(&plain, (uint32_t)base_prng_below(&g, whos));
+		}
+		spawn_once(world, verbose, relays, kill, &plain, o);
+		hash = hash * 31 + o->hash;
+		all += o->events;
+		pairs += pair;
+		tried += !pair;
+		i += pair ? 0 : slices;
+		if (!o->ok)
+			fprintf(stderr, "spawn: %u dies after event %llu of %llu, %u %llu later\n",
+				kill.who, (unsigned long long)kill.after,
+				(unsigned long long)plain.events, kill.then_who,
+				(unsigned long long)kill.then_after);
+	}
+	o->hash = hash;
+	o->events = all;
+	snprintf(o->note, sizeof o->note, "%llu of %llu deaths, events times who; %llu pairs",
+		 (unsigned long long)tried, (unsigned long long)plain.events * whos,
+		 (unsigned long long)pairs);
 }
 
 void
 spawn_run(uint64_t seed, bool verbose, struct outcome *o)
 {
-	uint64_t world = seed / SPAWN_SLICES, slice = seed % SPAWN_SLICES, tried = 0;
-	uint32_t procs, any;
-	uint64_t events =
-		spawn_once(world, verbose, (struct spawn_kill){0, SW_LAUNCHER}, &procs, o);
-	uint64_t hash = o->hash, all = o->events;
-	for (uint64_t i = slice; i < events * (procs + 1) && o->ok; i += SPAWN_SLICES) {
-		struct spawn_kill kill = {1 + i / (procs + 1), (uint32_t)(i % (procs + 1))};
-		kill.who = kill.who == procs ? SW_LAUNCHER : kill.who;
-		spawn_once(world, verbose, kill, &any, o);
-		hash = hash * 31 + o->hash;
-		all += o->events;
-		tried++;
-		if (!o->ok)
-			fprintf(stderr, "spawn: %u dies after event %llu of %llu\n", kill.who,
-				(unsigned long long)kill.after, (unsigned long long)events);
-	}
-	o->hash = hash;
-	o->events = all;
-	snprintf(o->note, sizeof o->note, "%llu of %llu deaths, events times who",
-		 (unsigned long long)tried, (unsigned long long)events * (procs + 1));
+	kill_slice(seed, verbose, false, SPAWN_SLICES, o);
+}
+
+void
+spawn_relays_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	kill_slice(seed, verbose, true, SPAWN_RELAYS_SLICES, o);
 }

@@ -8,6 +8,10 @@
  *	  |       +------------- a port ------------- their root
  *	members						    members
  *
+ * With relays there are two clusters with two of them each, as of a job whose processes name them.
+ * A root has its doors before it asks or calls.  Of those who call one process is in the other
+ * cluster (far): who was started and it are to reach each other by their doors.
+ *
  * What processes of a communicator tell each other are messages that take their time, in order
  * between two.  A death is noticed by each of the others at a time of its own. */
 #ifndef SIM_SPAWN_H
@@ -23,13 +27,19 @@
 #define SW_COMMANDS 2u
 #define SW_CODES    8u
 #define SW_LAUNCHER SW_PROCS
+#define SW_RELAY    (SW_LAUNCHER + 1u) /* and those behind it: who dies */
 #define SW_NONE	    UINT32_MAX
+#define SW_CHILD    4u /* the node of the children's root, behind that of the root; as even as 0 */
+#define SW_NODES    (SW_ASKS + SW_CHILD)
+#define SW_FAR	    3u		     /* a node in the other cluster, of the first call */
+#define SW_READY_NS (10 * BASE_S_NS) /* as in libmpi */
 #define SW_PORT	    24u
 #define SW_LIMIT_NS (10 * BASE_S_NS) /* 300 s in libmpi */
 #define SW_SLEEP_NS (40 * BASE_S_NS) /* a program that does not call MPI_Init */
 
 enum sw_stage {
 	SW_IDLE,   /* runs, in no call */
+	SW_READY,  /* root of either: waits for its doors */
 	SW_ORDERS, /* caller's root: waits for the launcher */
 	SW_AWAITS, /* caller's root: accepts, or talks */
 	SW_HEARS,  /* member of either: waits for its root */
@@ -42,7 +52,7 @@ enum sw_stage {
 /* One MPI_Comm_spawn. */
 struct sw_ask {
 	uint32_t root, first, n; /* those who call: n processes from first */
-	uint32_t node; /* the root's in sim/meet.h; the children's root has the next but one */
+	uint32_t node; /* the root's in sim/meet.h; that of the children's root is SW_CHILD on */
 	uint32_t commands;
 	struct launch_count count[SW_COMMANDS]; /* as the root has it */
 	const char *soft[SW_COMMANDS];
@@ -55,7 +65,8 @@ struct sw_ask {
 	bool waits;	   /* for the word of members */
 	uint32_t acks, child_acks;
 	bool child_waits, connected;
-	uint64_t ended_ns; /* the root's call; 0: not yet */
+	uint32_t imports[2]; /* far's of the children's root, and that one's of far; or NONE */
+	uint64_t ended_ns;   /* the root's call; 0: not yet */
 };
 
 /* What a call gave. */
@@ -81,7 +92,7 @@ struct sw_proc {
 	struct sw_result result;
 	struct launch_awaited awaited;
 	struct launch_await await;
-	uint64_t died_ns;
+	uint64_t died_ns, ready_ns;
 };
 
 struct sw {
@@ -105,12 +116,13 @@ struct sw {
 	uint64_t last_ns[SW_PROCS + 1][SW_PROCS + 1]; /* the last message of a pair arrives */
 	uint32_t refuses_at;			      /* a fork that fails; NONE: none does */
 	uint64_t slow_ns;			      /* what a message may take */
+	bool relays;
 };
 
-struct sw *sw_new(uint64_t seed, bool verbose);
+struct sw *sw_new(uint64_t seed, bool verbose, bool relays);
 void sw_finish(struct sw *w, struct outcome *o);
 void sw_begin(struct sw *w, uint32_t ask);
-/* A process, or the launcher. */
+/* A process, the launcher, or a relay. */
 void sw_kill(struct sw *w, uint32_t who);
 /* Whoever is in no call leaves MPI and ends. */
 void sw_leave(struct sw *w);

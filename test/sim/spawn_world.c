@@ -159,6 +159,10 @@ sw_die(struct sw *w, uint32_t index, struct launch_end e)
 void
 sw_kill(struct sw *w, uint32_t who)
 {
+	if (who >= SW_RELAY) {
+		doors_kill_relay(&w->m->d->relay[who - SW_RELAY]);
+		return;
+	}
 	if (who < w->jobs.nprocs) {
 		sw_die(w, who, (struct launch_end){true, 9});
 		return;
@@ -191,6 +195,66 @@ end_spawn(struct sw_proc *p, int rc)
 		;
 }
 
+/* ---- doors, if there are relays ---- */
+
+static bool
+has_door(const struct mt_node *n, uint32_t own)
+{
+	return own != DOOR_CLIENT_NONE && n->own[own].state == DOOR_CLIENT_HAVE;
+}
+
+static void order_programs(struct sw_proc *root);
+static void connect_to_parent(struct sw_proc *p);
+
+/* A root's process has its door, and whose port is to be called that of its port, too. */
+static void
+look_at_doors(struct sim *s, void *who, uint64_t arg)
+{
+	struct sw *w = who;
+	struct sw_proc *p = &w->proc[arg];
+	if (!p->alive || p->stage != SW_READY)
+		return;
+	struct mt_node *n = p->node;
+	bool ready = has_door(n, n->mine);
+	if (ready && !p->child) {
+		mt_open_port(n);
+		ready = n->open && has_door(n, n->port_door);
+	}
+	if (ready) {
+		p->child ? connect_to_parent(p) : order_programs(p);
+	} else if (s->now_ns < p->ready_ns) {
+		sim_at(s, s->now_ns + BASE_MS_NS, look_at_doors, w, arg);
+	} else if (p->child) {
+		give_up_child(p);
+	} else {
+		post_to_members(p, SW_OUTCOME_OF_ORDER, ERR_SPAWN);
+		end_spawn(p, ERR_SPAWN);
+	}
+}
+
+static void
+await_doors(struct sw_proc *p)
+{
+	p->stage = SW_READY;
+	p->ready_ns = p->w->s->now_ns + SW_READY_NS;
+	sim_at(p->w->s, p->w->s->now_ns, look_at_doors, p->w, p->index);
+}
+
+/* They have met: a process of theirs in the other cluster is known by its door. */
+static void
+know_far(struct sw_proc *p)
+{
+	struct sw *w = p->w;
+	struct sw_ask *a = &w->ask[p->ask];
+	struct mt_node *far = &w->m->node[SW_FAR], *child = &w->m->node[a->node + SW_CHILD];
+	struct mt_node *n = p->child ? child : far, *it = p->child ? far : child;
+	if (!w->relays || p->ask > 0 || !it->alive || !has_door(it, it->mine))
+		return;
+	a->imports[p->child] =
+		door_client_import(&n->client, &it->own[it->mine].at, n->mine, DOORS_NONE);
+	mt_drive(n);
+}
+
 /* ---- the root of those who call ---- */
 
 void
@@ -219,9 +283,20 @@ sw_begin(struct sw *w, uint32_t ask)
 		end_spawn(root, ERR_FAILED);
 		return;
 	}
+	if (w->relays)
+		await_doors(root);
+	else
+		order_programs(root);
+}
+
+static void
+order_programs(struct sw_proc *root)
+{
+	struct sw *w = root->w;
+	struct sw_ask *a = &w->ask[root->ask];
 	mt_open_port(root->node);
 	a->token = root->node->token;
-	snprintf(a->port, sizeof a->port, "port %u", ask);
+	snprintf(a->port, sizeof a->port, "port %u", root->ask);
 	launch_await(&root->awaited, &root->await, a->port);
 	root->stage = SW_ORDERS;
 	sw_post(w, root->index, SW_LAUNCHER, SW_ASK, 0);
@@ -310,6 +385,8 @@ end_meeting(struct mt_node *n, bool well)
 	struct sw_proc *p = proc_of_node(n);
 	if (!p || p->w->s->failed)
 		return;
+	if (well)
+		know_far(p);
 	post_to_members(p, SW_OUTCOME, well ? 0 : ERR_SPAWN);
 	if (!p->child)
 		end_spawn(p, well ? 0 : ERR_SPAWN);
@@ -384,9 +461,20 @@ call_parent(struct sw_proc *p)
 			give_up_child(p);
 		return;
 	}
-	p->stage = SW_CALLS;
-	p->node = &w->m->node[a->node + SW_ASKS];
+	p->node = &w->m->node[a->node + SW_CHILD];
 	mt_start(p->node);
+	if (w->relays)
+		await_doors(p);
+	else
+		connect_to_parent(p);
+}
+
+static void
+connect_to_parent(struct sw_proc *p)
+{
+	struct sw *w = p->w;
+	struct sw_ask *a = &w->ask[p->ask];
+	p->stage = SW_CALLS;
 	uint32_t tries = w->m->ntries;
 	mt_connect_by(p->node, &w->m->node[a->node], a->token, 10 * SW_LIMIT_NS);
 	if (w->m->ntries == tries)
@@ -488,7 +576,12 @@ draw_ask(struct sw *w, uint32_t ask, uint32_t first, uint32_t n)
 	static const char *const softs[] = {NULL, "1:8", "2,1", "1", "4:1:-2"};
 	struct base_prng *g = &w->prng;
 	struct sw_ask *a = &w->ask[ask];
-	*a = (struct sw_ask){.root = first, .first = first, .n = n, .node = ask, .job = SW_NONE};
+	*a = (struct sw_ask){.root = first,
+			     .first = first,
+			     .n = n,
+			     .node = ask,
+			     .job = SW_NONE,
+			     .imports = {SW_NONE, SW_NONE}};
 	a->commands = (uint32_t)between(g, 1, SW_COMMANDS);
 	for (uint32_t i = 0; i < a->commands; i++) {
 		uint64_t wanted = between(g, 1, 3);
@@ -499,14 +592,16 @@ draw_ask(struct sw *w, uint32_t ask, uint32_t first, uint32_t n)
 }
 
 struct sw *
-sw_new(uint64_t seed, bool verbose)
+sw_new(uint64_t seed, bool verbose, bool relays)
 {
 	struct sw *w = calloc(1, sizeof *w);
 	struct doors_conf c;
 	BASE_ASSERT(w);
 	doors_conf_default(&c);
-	c.nclusters = 1;
-	w->m = mt_new(seed, verbose, &c, 2 * SW_ASKS);
+	c.nclusters = relays ? 2 : 1;
+	c.relays = relays ? DOOR_CLIENT_SITES : 1;
+	w->relays = relays;
+	w->m = mt_new(seed, verbose, &c, SW_NODES);
 	w->m->ops = &meet_ops_of_spawn;
 	w->m->user = w;
 	w->s = w->m->s;
@@ -527,7 +622,7 @@ sw_new(uint64_t seed, bool verbose)
 		draw_ask(w, w->nasks++, second, w->ranks - second);
 	w->ask[0].sleeps = coin(g, 15);
 	w->ask[0].ends = !w->ask[0].sleeps && coin(g, 15);
-	for (uint32_t i = SW_ASKS; i < 2 * SW_ASKS; i++)
+	for (uint32_t i = relays ? SW_FAR + 1 : SW_ASKS; i < SW_NODES; i++)
 		mt_kill(&w->m->node[i]);
 	mt_pass(w->m, 100 * BASE_MS_NS);
 	return w;
