@@ -191,7 +191,7 @@ flood_silently(struct mt *w)
 {
 	static const uint8_t words[60000];
 	struct mt_node *n = &w->node[w->nnodes - 1];
-	if (!n->evil || n->cluster == w->node[0].cluster)
+	if (!n->evil || n->g.cluster == w->node[0].g.cluster)
 		return;
 	mt_open_port(&w->node[0]);
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++)

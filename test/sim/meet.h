@@ -12,7 +12,7 @@
 #ifndef SIM_MEET_H
 #define SIM_MEET_H
 
-#include "doors.h"
+#include "door_guest.h"
 
 #include "meet/lines.h"
 #include "meet/port.h"
@@ -73,15 +73,12 @@ struct mt_root {
 };
 
 struct mt_node {
+	struct door_guest g;
 	struct mt *w;
-	uint32_t index, cluster, life;
+	uint32_t index, life;
 	bool alive, evil;
-	uint32_t port, ipv4;
-	void *ep_mem, *lanes_mem;
-	struct suci *ep;
-	struct suci_lanes *lanes;
-	uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES]; /* path NONE: not being opened */
-	uint64_t wake_ns, say_ns, hurry_ns;
+	uint32_t mss[DOOR_CLIENT_SITES];
+	uint64_t hurry_ns;
 	struct door_client client;
 	struct door_client_own own[MT_OWNS];
 	struct door_client_import import[MT_IMPORTS];

@@ -46,7 +46,8 @@ mt_pipe_dial(struct mt_node *from, struct mt_node *to)
 {
 	struct mt *w = from->w;
 	uint32_t i = 0;
-	if (!to->alive || !to->open || from->cluster != to->cluster || to->nbacklog == MT_BACKLOG)
+	if (!to->alive || !to->open || from->g.cluster != to->g.cluster ||
+	    to->nbacklog == MT_BACKLOG)
 		return MT_NONE;
 	while (i < MT_PIPES && w->pipe[i].used)
 		i++;

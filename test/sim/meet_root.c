@@ -21,7 +21,7 @@ hang_up(struct mt_node *n)
 	if (r->line != MT_NONE)
 		meet_lines_hang_up(&n->lines, r->line, n->w->s->now_ns);
 	r->pipe = r->line = MT_NONE;
-	n->say_ns = 0;
+	n->g.say_ns = 0;
 }
 
 static void

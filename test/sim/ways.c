@@ -74,7 +74,7 @@ meet_all(struct wy *w)
 {
 	for (uint32_t i = 0; i < w->nnodes; i++)
 		for (uint32_t k = 0; k < i; k++)
-			if (w->node[i].cluster != w->node[k].cluster)
+			if (w->node[i].g.cluster != w->node[k].g.cluster)
 				wy_meet(&w->node[i], &w->node[k]);
 }
 

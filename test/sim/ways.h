@@ -11,7 +11,7 @@
 #ifndef SIM_WAYS_H
 #define SIM_WAYS_H
 
-#include "doors.h"
+#include "door_guest.h"
 
 #include "meet/ways.h"
 
@@ -32,15 +32,11 @@ struct wy_peer {
 };
 
 struct wy_node {
+	struct door_guest g;
 	struct wy *w;
-	uint32_t index, cluster, life;
+	uint32_t index, life;
 	bool alive;
-	uint32_t port, ipv4;
-	void *ep_mem, *lanes_mem;
-	struct suci *ep;
-	struct suci_lanes *lanes;
-	uint32_t path[DOOR_CLIENT_SITES];
-	uint64_t wake_ns, say_ns, send_ns;
+	uint64_t send_ns;
 	struct door_client client;
 	struct door_client_own own[1];
 	struct door_client_import import[4 * WY_NODES];

@@ -4,17 +4,13 @@
 #include "ways.h"
 
 #include "draw.h"
-#include "pieces.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "relay/addr.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IPV4	 0x0a000001u
 #define HEAD	 12u /* from, to, number */
 #define LONGEST	 60000u
 #define PATTERNS 251u
@@ -150,14 +146,8 @@ lose_peer(void *user, uint32_t whose, enum door_client_lost why, const char *wor
 	n->peer[whose].lost = true;
 }
 
-static void
-wake_ways(void *user)
-{
-	((struct wy_node *)user)->say_ns = 0;
-}
-
 static const struct meet_ways_ops ways_ops = {
-	.lane = conf_way_lane, .opened = note_way_lane, .lost = lose_peer, .wake = wake_ways};
+	.lane = conf_way_lane, .opened = note_way_lane, .lost = lose_peer, .wake = door_guest_wake};
 
 static void
 end_way_lane(void *user, uint32_t lane, enum suci_down why, const char *text)
@@ -170,34 +160,13 @@ end_way_lane(void *user, uint32_t lane, enum suci_down why, const char *text)
 	meet_ways_lane_down(&n->ways, n->peer_of[lane], n->w->s->now_ns);
 }
 
-static uint32_t
-site_of_path(const struct wy_node *n, uint32_t path)
-{
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		if (n->path[k] == path && path != WY_NONE)
-			return k;
-	return WY_NONE;
-}
-
 static enum suci_verdict
 way_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 {
 	struct wy_node *n = user;
 	if (door_client_mine(&n->client, dst) == DOOR_CLIENT_NONE)
 		return SUCI_DROPPED;
-	return meet_ways_came(&n->ways, site_of_path(n, path), src, n->w->s->now_ns);
-}
-
-static void
-hold_for_way(void *user, uint64_t cookie)
-{
-	sim_hold(((struct wy_node *)user)->w->s, cookie);
-}
-
-static void
-release_for_way(void *user, uint64_t cookie)
-{
-	sim_release(((struct wy_node *)user)->w->s, cookie);
+	return meet_ways_came(&n->ways, door_guest_site(&n->g, path), src, n->w->s->now_ns);
 }
 
 /* ---- its relays ---- */
@@ -207,12 +176,9 @@ site_came(void *user, uint32_t path, const struct suci_addr *peer, const void *h
 	  size_t hello_len, bool incoming)
 {
 	struct wy_node *n = user;
-	struct suci_path_info info;
-	uint32_t mtu = 0, site = site_of_path(n, path);
+	uint32_t site = door_guest_site(&n->g, path);
 	(void)peer, (void)incoming;
-	BASE_ASSERT(door_client_is_relay(hello, hello_len, &mtu));
-	BASE_ASSERT(suci_path_info(n->ep, path, &info));
-	meet_ways_up(&n->ways, site, path, door_client_mss(info.mss, mtu));
+	meet_ways_up(&n->ways, site, path, door_guest_mss(&n->g, path, hello, hello_len));
 	door_client_up(&n->client, site);
 }
 
@@ -220,15 +186,15 @@ static void
 site_went(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct wy_node *n = user;
-	uint32_t site = site_of_path(n, path);
+	uint32_t site = door_guest_site(&n->g, path);
 	(void)text;
 	if (!n->alive)
 		return;
 	sim_log(n->w->s, "process %u: its relay %u is gone (%d)", n->index, site, why);
-	n->path[site] = WY_NONE;
+	n->g.path[site] = WY_NONE;
 	meet_ways_down(&n->ways, site);
 	door_client_down(&n->client, site, true, n->w->s->now_ns);
-	n->say_ns = 0;
+	n->g.say_ns = 0;
 }
 
 static void
@@ -236,39 +202,23 @@ take_site_note(void *user, uint32_t path, const void *note, size_t len, uint64_t
 {
 	struct wy_node *n = user;
 	(void)now_ns;
-	door_client_note(&n->client, site_of_path(n, path), note, len);
-}
-
-static int
-refuse_way_paths(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-		 char why[SUCI_TEXT_MAX])
-{
-	(void)user, (void)from, (void)hello, (void)hello_len;
-	snprintf(why, SUCI_TEXT_MAX, "nobody opens paths to a process");
-	return -1;
+	door_client_note(&n->client, door_guest_site(&n->g, path), note, len);
 }
 
 static const struct suci_lane_ops lane_ops_of_way = {.block_begin = begin_way_block,
 						     .block_data = place_way_block,
 						     .block_end = end_way_block,
 						     .block_done = give_way_block,
-						     .hold = hold_for_way,
-						     .release = release_for_way,
+						     .hold = door_guest_hold,
+						     .release = door_guest_release,
 						     .lane_down = end_way_lane,
 						     .lane_unknown = way_unknown,
-						     .accept = refuse_way_paths,
+						     .accept = door_guest_refuse,
 						     .path_up = site_came,
 						     .path_down = site_went,
 						     .note = take_site_note};
 
 /* ---- what the client of doors tells ---- */
-
-static bool
-say_to_site(void *user, uint32_t site, const void *note, size_t len)
-{
-	struct wy_node *n = user;
-	return !suci_path_note(n->ep, n->path[site], note, len, n->w->s->now_ns);
-}
 
 static void
 way_door_opened(void *user, uint32_t own)
@@ -300,8 +250,8 @@ way_caller_left(void *user, uint32_t site, uint32_t label)
 	(void)user, (void)site, (void)label;
 }
 
-static const struct door_client_ops client_ops_of_way = {.say = say_to_site,
-							 .wake = wake_ways,
+static const struct door_client_ops client_ops_of_way = {.say = door_guest_say,
+							 .wake = door_guest_wake,
 							 .opened = way_door_opened,
 							 .reached = way_reached,
 							 .lost = way_lost,
@@ -311,44 +261,18 @@ static const struct door_client_ops client_ops_of_way = {.say = say_to_site,
 
 static sim_fn wake_way;
 
-static struct doors_relay *
-relay_of_site(const struct wy_node *n, uint32_t site)
-{
-	return &n->w->d->relay[n->cluster + site * n->w->d->conf.nclusters];
-}
-
-static void
-call_relays(struct wy_node *n)
-{
-	uint64_t now = n->w->s->now_ns;
-	uint8_t hello[RELAY_HELLO_LEN];
-	door_client_hello(hello);
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
-		if (n->path[k] != WY_NONE)
-			continue;
-		uint64_t retry = n->client.site[k].retry_ns;
-		struct suci_addr to = relay_addr_v4(relay_of_site(n, k)->ipv4[RELAY_LEG_PRIVATE],
-						    UDP_PORT, RELAY_LEG_PRIVATE);
-		if (now >= retry &&
-		    !suci_path_open(n->ep, &to, hello, sizeof hello, &n->path[k], now))
-			door_client_coming(&n->client, k);
-		else
-			n->say_ns = base_min_ns(n->say_ns, base_max_ns(retry, now + BASE_MS_NS));
-	}
-}
-
 static void
 turn_ways(struct wy_node *n)
 {
 	uint64_t now = n->w->s->now_ns;
-	if (now < n->say_ns)
+	if (now < n->g.say_ns)
 		return;
-	n->say_ns = BASE_NEVER_NS;
+	n->g.say_ns = BASE_NEVER_NS;
 	meet_ways_turn(&n->ways, now);
 	if (n->client.up && !door_client_turn(&n->client))
-		n->say_ns = now + DOOR_CLIENT_SOON_NS;
-	n->say_ns = base_min_ns(n->say_ns, meet_ways_due(&n->ways));
-	call_relays(n);
+		n->g.say_ns = now + DOOR_CLIENT_SOON_NS;
+	n->g.say_ns = base_min_ns(n->g.say_ns, meet_ways_due(&n->ways));
+	door_guest_seek(&n->g, &n->client);
 }
 
 static void
@@ -362,7 +286,7 @@ say_block(struct wy_node *n, uint32_t to)
 	be32_store(head, n->index);
 	be32_store(head + 4, to);
 	be32_store(head + 8, number);
-	if (!suci_lane_send(n->lanes, n->way[way].lane, head, HEAD, pattern + number % PATTERNS,
+	if (!suci_lane_send(n->g.lanes, n->way[way].lane, head, HEAD, pattern + number % PATTERNS,
 			    way_bytes(n->w, number) - HEAD, number % 3 == 0,
 			    (uint64_t)to << 32 | number, n->w->s->now_ns))
 		p->said++;
@@ -388,17 +312,6 @@ say_blocks(struct wy_node *n)
 }
 
 static void
-say_datagrams(struct wy_node *n)
-{
-	static struct suci_out out;
-	while (!n->w->s->failed && suci_tx(n->ep, &out, n->w->s->now_ns)) {
-		struct sim_piece piece[3];
-		sim_pieces(n->ep, &out, piece);
-		sim_send(n->w->s, n->port, doors_ipv4_to(&out), piece, 3);
-	}
-}
-
-static void
 check_way_node(struct wy_node *n)
 {
 	if (++n->looks % 64)
@@ -407,7 +320,7 @@ check_way_node(struct wy_node *n)
 	INVARIANT(n->w->s, TABLES, !what, "process %u: %s", n->index, what);
 	what = door_client_check(&n->client);
 	INVARIANT(n->w->s, TABLES, !what, "process %u: %s", n->index, what);
-	bool good = suci_lanes_check(n->lanes, &what);
+	bool good = suci_lanes_check(n->g.lanes, &what);
 	INVARIANT(n->w->s, TABLES, good, "process %u: %s", n->index, what);
 }
 
@@ -418,54 +331,33 @@ drive_way(struct wy_node *n)
 	for (uint32_t i = 0; i < 4; i++) {
 		turn_ways(n);
 		say_blocks(n);
-		say_datagrams(n);
-		if (n->say_ns > s->now_ns)
+		door_guest_send(&n->g);
+		if (n->g.say_ns > s->now_ns)
 			break;
 	}
 	check_way_node(n);
-	uint64_t at = base_min_ns(base_min_ns(suci_expiry_ns(n->ep), n->say_ns), n->send_ns);
-	if (at != BASE_NEVER_NS && at != n->wake_ns) {
-		n->wake_ns = at;
-		sim_at(s, base_max_ns(at, s->now_ns), wake_way, n, at);
-	}
+	door_guest_sleep(&n->g, n->send_ns, wake_way, n);
 }
 
 static void
 wake_way(struct sim *s, void *who, uint64_t at)
 {
 	struct wy_node *n = who;
-	if (!n->alive || at != n->wake_ns)
-		return;
-	n->wake_ns = BASE_NEVER_NS;
-	suci_tick(n->ep, s->now_ns);
-	drive_way(n);
-}
-
-/* Nobody is there: its node says so. */
-static void
-bounce_way(struct wy_node *n, const struct sim_buf *buf)
-{
-	struct suci_addr at = relay_addr_v4(n->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
-		struct doors_relay *r = relay_of_site(n, k);
-		if (!r->alive || r->port[RELAY_LEG_PRIVATE] != buf->from)
-			continue;
-		suci_path_unreachable(r->ep, &at, buf->data, buf->len, n->w->s->now_ns);
-		doors_drive_relay(r);
-	}
+	(void)s;
+	if (n->alive && door_guest_wakes(&n->g, at))
+		drive_way(n);
 }
 
 static void
 deliver_way(struct sim *s, void *who, uint64_t b)
 {
 	struct wy_node *n = who;
-	const struct sim_buf *buf = &s->buf[b];
+	(void)s;
 	if (!n->alive) {
-		bounce_way(n, buf);
+		door_guest_bounce(&n->g, b);
 		return;
 	}
-	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
-	suci_rx(n->ep, &from, buf->data, buf->len, b, s->now_ns);
+	door_guest_take(&n->g, b);
 	drive_way(n);
 }
 
@@ -474,33 +366,13 @@ deliver_way(struct sim *s, void *who, uint64_t b)
 void
 wy_start(struct wy_node *n)
 {
-	struct sim *s = n->w->s;
-	struct suci_lanes_config l = {.limits = {.lanes_max = WY_LANES,
-						 .blocks_max = 512,
-						 .rx_blocks_max = 128,
-						 .held_max = 1024,
-						 .ranges_max = 512,
-						 .labels_max = 1,
-						 .buckets = 256},
-				      .ops = &lane_ops_of_way,
-				      .user = n};
-	struct suci_config c = doors_endpoint_conf(n->w->d, 64, n->ipv4, ++n->life);
 	struct door_client_conf conf = {.ops = &client_ops_of_way, .user = n};
-	n->lanes_mem = doors_memory(suci_lanes_footprint(&l.limits));
-	n->lanes = suci_lanes_new(n->lanes_mem, &l);
-	c.ops = suci_lanes_ops();
-	c.user = n->lanes;
-	n->ep_mem = doors_memory(suci_footprint(&c.limits));
-	n->ep = suci_new(n->ep_mem, &c, s->now_ns);
-	BASE_ASSERT(n->lanes && n->ep);
-	suci_lanes_bind(n->lanes, n->ep);
+	door_guest_start(&n->g, ++n->life, WY_LANES, &lane_ops_of_way);
 	be64_store(conf.secret, base_prng_next(&n->w->prng));
 	door_client_init(&n->client, &conf, n->own, 1, n->import, 4 * WY_NODES);
-	meet_ways_init(&n->ways, &n->client, n->lanes, &ways_ops, n, n->way, WY_NODES, WY_WAIT);
-	n->path[0] = n->path[1] = WY_NONE;
+	meet_ways_init(&n->ways, &n->client, n->g.lanes, &ways_ops, n, n->way, WY_NODES, WY_WAIT);
 	n->alive = true;
-	n->wake_ns = n->send_ns = BASE_NEVER_NS;
-	n->say_ns = 0;
+	n->send_ns = BASE_NEVER_NS;
 	(void)door_client_open(&n->client, 0, 1, 0x1111222233334444u, 0);
 	drive_way(n);
 }
@@ -512,10 +384,8 @@ wy_kill(struct wy_node *n)
 		return;
 	sim_log(n->w->s, "process %u dies", n->index);
 	n->alive = false;
-	suci_fini(n->ep, n->w->s->now_ns);
-	(void)suci_lanes_fini(n->lanes);
-	free(n->ep_mem);
-	free(n->lanes_mem);
+	suci_fini(n->g.ep, n->w->s->now_ns);
+	door_guest_end(&n->g);
 	while (n->block) {
 		struct wy_block *b = n->block;
 		n->block = b->next;
@@ -574,18 +444,9 @@ wy_new(uint64_t seed, bool verbose, const struct doors_conf *c, uint32_t nodes)
 	BASE_ASSERT(w->node);
 	for (uint32_t i = 0; i < nodes; i++) {
 		struct wy_node *n = &w->node[i];
-		struct sim_link_conf lan = {.delay_ns = c->lan_ns};
 		n->w = w;
 		n->index = i;
-		n->cluster = i % c->nclusters;
-		n->ipv4 = IPV4 + i / c->nclusters;
-		n->port = sim_add_port(w->s, n, deliver_way, n->cluster, n->ipv4);
-		for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++) {
-			uint32_t out = sim_add_link(w->s, &lan), in = sim_add_link(w->s, &lan);
-			uint32_t relay = relay_of_site(n, k)->port[RELAY_LEG_PRIVATE];
-			sim_set_route(w->s, n->port, relay, &out, 1);
-			sim_set_route(w->s, relay, n->port, &in, 1);
-		}
+		door_guest_place(&n->g, w->d, i, deliver_way, n);
 		wy_start(n);
 	}
 	return w;
