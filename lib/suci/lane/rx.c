@@ -20,11 +20,11 @@
 #define NSEGS_MAX      ((1u << 31) - (1u << 21))
 #define CRC_BAD_IN_ROW 32 /* then the lane is given up */
 
-static struct lane *
+static inline __attribute__((always_inline)) struct lane *
 find_rx(struct suci_lanes *ls, uint32_t path, const struct suci_segment *seg)
 {
 	uint32_t i;
-	if (seg->src_label >= ls->limits.labels_max) {
+	if (__builtin_expect(seg->src_label >= ls->limits.labels_max, 0)) {
 		i = suci_lane_find(ls, path, seg->src_label, seg->dst_label);
 	} else {
 		i = ls->label[seg->src_label];
