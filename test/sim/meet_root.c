@@ -547,8 +547,10 @@ mt_root_due(const struct mt_node *n)
 {
 	const struct mt_root *r = &n->root;
 	uint64_t now = n->w->s->now_ns;
+	/* Who was taken may still come when its time is over. */
 	if (r->act == MT_ACCEPT)
-		return base_max_ns(base_min_ns(r->due_ns, (now / POLL_NS + 1) * POLL_NS), now + 1);
+		return base_min_ns(r->due_ns > now ? r->due_ns : BASE_NEVER_NS,
+				   (now / POLL_NS + 1) * POLL_NS);
 	if (r->act == MT_DOOR || r->act == MT_IMPORT)
 		return r->due_ns;
 	if (r->act != MT_TALK)
