@@ -104,6 +104,9 @@ struct door_hold {
 	struct base_ilink of_import, of_path;
 	struct base_ilink of_pair; /* while there are both import and path */
 	uint32_t queue_next;
+	/* GONE of that relay, while its answer is to come: notes overtake each other, and one that
+	 * was said before is none any more. */
+	uint32_t gone[DOOR_RELAYS_MAX];
 	uint8_t state;	  /* enum hold_state */
 	uint8_t ask;	  /* bit per relay of the cluster: to be asked */
 	uint8_t wait;	  /* and whose answer is to come */

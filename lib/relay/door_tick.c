@@ -131,6 +131,7 @@ serve_hold(struct relay_core *c, uint32_t h)
 			return false;
 		x->ask &= (uint8_t) ~(1u << r);
 		x->wait |= (uint8_t)(1u << r);
+		x->gone[r] = 0;
 		name_hold(c, x, r);
 	}
 	if (x->tell && !x->dropped && !relay_door_say_held(c, x))

@@ -450,11 +450,15 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	if (x->asks && x->state == HOLD_WAITS && !x->turn)
 		relay_guess_answered(c, x->asker, &x->paid,
 				     !n->ok && n->called == RELAY_DOOR_GUESSED);
-	bool ok = n->ok && relay_door_proved(c, i, r, t);
+	bool late = x->gone[r] && !suci_note_is_news(c->ep, &x->gone[r]);
+	bool ok = n->ok && !late && relay_door_proved(c, i, r, t);
+	c->n.notes_stale += late;
 	if (ok)
 		d->door[i].flags |= DOOR_ASKED;
-	else if (n->ok)
+	else if (n->ok && !late)
 		undo_answer(c, t, n);
+	else if (n->ok && n->called)
+		withdraw_offer(c, t, n->offered, n->called);
 	/* Then nothing would come back; also if what was offered left before the other's answer. */
 	bool back = !ok || !n->called || (x->own && export_offered(c, t, x, n->called));
 	uint32_t own = x->own ? x->own : n->offered;
@@ -498,6 +502,16 @@ import_of_note(const struct relay_core *c, uint32_t t, const struct relay_door_n
 	return i;
 }
 
+/* Answers of that relay that are still to come may have been said before. */
+static void
+note_gone(struct relay_core *c, uint32_t i, uint32_t r)
+{
+	struct doors *d = &c->doors;
+	for (uint32_t h = d->door[i].of; h != NONE; h = d->hold[h].of_import.next)
+		if (d->hold[h].wait >> r & 1)
+			(void)suci_note_is_news(c->ep, &d->hold[h].gone[r]);
+}
+
 static void
 take_gone(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
@@ -509,6 +523,7 @@ take_gone(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 	const struct door *e = &c->doors.door[i];
 	uint32_t r = relay_door_index(&c->doors.cluster[e->at], t);
 	if (e->flags & DOOR_PROVED & ~(1u << r)) {
+		note_gone(c, i, r);
 		relay_door_left(c, i, r);
 		relay_door_import_rest(c, i);
 	} else {

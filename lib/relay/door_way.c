@@ -33,7 +33,8 @@ static void
 begin_anew(struct relay_core *c, uint32_t h)
 {
 	struct door_hold *x = &c->doors.hold[h];
-	bool holds = x->state == HOLD_HOLDS && !x->tell;
+	/* Also if it is still to be told of the last time. */
+	bool holds = x->state == HOLD_HOLDS && (!x->tell || x->anew);
 	if (!x->asks) { /* it is called anew */
 		x->anew = x->tell = true;
 		relay_door_queue(c, h);
