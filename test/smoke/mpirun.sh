@@ -75,7 +75,7 @@ pass "a misspelt variable is warned of once, with the one that was meant"
 {
 	for w in "-ppn 2 -n 3" "-N 3" "-npernode 3" "--oversubscribe -use-hwthread-cpus -n 3" "-genvall -n 3 --" \
 		"--prefix /none -gmca a b --map-by slot:OVERSUBSCRIBE -n 3" "--bind-to core:overload-allowed -n 3" \
-		"--bind-to l3cache -rmk none -usize 9 -n 3"; do
+		"--bind-to l3cache -rmk none -usize 9 -n 3" "-nameserver here -n 3" "--ompi-server file:none -n 3"; do
 		# shellcheck disable=SC2086
 		gives 0 $w sh -c 'echo rank $PMIX_RANK'
 		[ "$(sort "$WORK/out" | tr '\n' ' ')" = "rank 0 rank 1 rank 2 " ] || fail "mpirun $w"

@@ -116,6 +116,8 @@ static const struct {
 	{"-usize", 1},
 	{"-rmk", 1},
 	{"-bootstrap", 1},
+	{"-nameserver", 1}, /* all jobs of a user find each other's names */
+	{"-ompi-server", 1},
 	{"-print-all-exitcodes", 0}, /* those of the ranks that failed are said */
 };
 
