@@ -59,6 +59,7 @@ hear_from(struct kit *k, uint32_t from, uint32_t to)
 		(void)datagram_progress(k->s[to]);
 		(void)datagram_progress(s);
 		r = datagram_queue_length(s, to);
+		kit_nap();
 	}
 	snprintf(text, sizeof text, "%s", r < 0 ? datagram_error(s) : r ? "" : "it has it");
 	return text;

@@ -171,8 +171,10 @@ ask_until_answered(struct relays *w, int64_t id)
 						     (uint32_t)datagram_source(w->k.s[0]));
 				(void)datagram_write0(w->k.s[0], "answer", 7);
 			}
-			if (datagram_peek(w->k.s[1], NULL, NULL) != 1)
+			if (datagram_peek(w->k.s[1], NULL, NULL) != 1) {
+				kit_nap();
 				continue;
+			}
 			assert_int_equal(datagram_read0(w->k.s[1], got, sizeof got), 7);
 			assert_int_equal(datagram_source(w->k.s[1]), id);
 			return asked;
@@ -431,6 +433,7 @@ talk_again(struct relays *w, const int64_t id[2])
 				heard[i] = said;
 			said = first + turn;
 		}
+		kit_nap();
 	}
 	first += turn;
 	return kit_now() - began;
@@ -482,8 +485,8 @@ one_has_an_address(void **state)
 	KIT_UNTIL(&w->k, claimed(w, 1) == EADDRINUSE);
 	print_message("  %s\n", datagram_error(w->k.s[1]));
 	char got[DATAGRAM_ADDRESS_MAX];
-	assert_int_equal(datagram_address(w->k.s[1], got), -1);
-	assert_int_equal(errno, EADDRINUSE);
+	/* a relay that gets no processor is answered for by ETIMEDOUT */
+	KIT_UNTIL(&w->k, datagram_address(w->k.s[1], got) == -1 && errno == EADDRINUSE);
 	uint64_t refused = counters_of(w, 0).door_named;
 	assert_true(refused >= 2 && refused < 20); /* five a second */
 	/* Who had it leaves: it is the other one's without a word. */
