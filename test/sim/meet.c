@@ -11,6 +11,7 @@
 #include "draw.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- what must hold ---- */
 
@@ -128,6 +129,7 @@ say_evilly(struct mt_node *n, uint32_t line)
 	size_t len = MEET_FAR_BYTES;
 	uint64_t token = base_prng_next(g);
 	enum meet_word what = (enum meet_word)between(g, 1, MEET_FROM);
+	memset(words, 0, MEET_FROM_BYTES); /* nothing of another run */
 	if (what == MEET_FROM && n->mine != DOOR_CLIENT_NONE && coin(g, 70)) {
 		/* Somebody else's door, or his own: there they do not hear of this line. */
 		const struct door_address *at = &n->own[n->mine].at;
