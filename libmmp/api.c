@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* MP_*: the program's side. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include <errno.h>
 #include <sched.h>

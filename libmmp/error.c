@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What MP_error() says. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

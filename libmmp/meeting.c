@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How the processes of several sites learn each other's doors: lanes to rank 0 on which each says
  * one block, and gets one (mmp/meet.h; doc/mmp.md, Sites). */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

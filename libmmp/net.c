@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The Suci endpoint: a path to every peer - in the node, too, where it carries who is there and who
  * has gone, while fragments go through shared memory -, and a lane on it to far ones. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include "base/bytes.h"
 #include "driver/aead.h"

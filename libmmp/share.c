@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The area as a memfd, and what processes of one node map of each other, opened through
  * /proc/PID/fd as libmpi does: no name that could stay behind. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

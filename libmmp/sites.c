@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ranks of other sites: what the environment says of our relays, and what becomes of the ranks
  * (mmp/away.h). */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include "base/siphash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who is in the job: the launcher's word, or a file with a line for each process. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include "boot.h"
 

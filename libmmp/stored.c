@@ -3,7 +3,7 @@
  *
  * One watch for the process: its turns have all stored settings, or all defaults.  What a turn
  * moved is what has left the send half, so that the area's size does not count as speed. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include "driver/tune_file.h"
 

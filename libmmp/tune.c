@@ -2,7 +2,7 @@
 /* MP_tune: the tuner of lib/tune over a path.  The lower rank leads: it orders a turn, sends a
  * burst and gets 4 bytes back, as mmp-perf's bursts do; then both have the same settings.  All of
  * it is in the stream of barriers, so receives of the program never see it. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include "driver/tune_file.h"
 #include "tune/tuner.h"

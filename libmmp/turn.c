@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine's turn, by its thread or by whoever waits; sleeping, and waking each other. */
-#include "private.h"
+#include "mmp_internal.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Our own address: where we are, or which door our relay has for us. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/bytes.h"
 #include "base/prefix.h"

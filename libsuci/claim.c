@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses that are known before anybody has them: made, claimed at our relay. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/bytes.h"
 #include "base/prefix.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a socket has counted, by names. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The address database: ids and where they are. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

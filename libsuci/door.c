@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Doors: ids for addresses of others, and the relay that carries them (doc/job-setup.md, Doors). */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/bytes.h"
 #include "base/prefix.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors, finding peers, flow information. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/version.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys and identities, out of files: at the opening, and again while the socket is in use. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "driver/aead.h"
 

@@ -2,7 +2,7 @@
 /* Memory for blocks.  Pieces have sizes in classes, four to a doubling, so that what one
  * block gave back serves the next; what is in use and what is kept for later is
  * together never more than the limit. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Configuration, opening, closing. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "driver/aead.h"
 

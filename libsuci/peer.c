@@ -2,7 +2,7 @@
 /* Paths and lanes to peers: opened when there is something to write, tried again while
  * nobody answers, given up after connect_ms.  Blocks are handed to a lane only when
  * its path is up, so what a lane loses is what a living peer may have lost. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/bytes.h"
 

@@ -6,7 +6,7 @@
  * block goes straight into the reader's buffer, also one that has begun already.
  * Should another be complete earlier, the reader gets that one and the first moves into
  * memory of ours, if there is some: a slow sender does not stand in the way. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/copy.h"
 

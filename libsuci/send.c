@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writing.  A block that fits is copied, so that the caller has its buffer back at once;
  * a long one is sent from the caller's buffer, and the call lasts until the peer has it. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "base/copy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers that belong to the machine: from the store of mpitune, if it has a row for this one, this
  * interface and libsuci, else from its caches (tune/caches.h). */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "driver/tune_file.h"
 

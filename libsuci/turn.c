@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress and waiting.  Who waits looks again and again for a little while, longer where
  * that paid before, and then sleeps on the socket. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -15,7 +15,7 @@
 
 #include "driver/idle.h"
 #include "driver/nap.h"
-#include "nap_private.h"
+#include "nap_internal.h"
 
 /* Drivers change registers that all queues of a port share. */
 static rte_spinlock_t interrupt_locks[RTE_MAX_ETHPORTS];

@@ -10,7 +10,7 @@
 #include <rte_mempool.h>
 
 #include "driver/pool.h"
-#include "pool_private.h"
+#include "pool_internal.h"
 
 #define MIB	  (1024u * 1024u)
 #define PAGE	  4096u

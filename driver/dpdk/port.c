@@ -11,10 +11,10 @@
 #include "driver/poller.h"
 #include "driver/pool.h"
 #include "driver/port.h"
-#include "nap_private.h"
-#include "port_private.h"
-#include "pool_private.h"
-#include "sort_private.h"
+#include "nap_internal.h"
+#include "port_internal.h"
+#include "pool_internal.h"
+#include "sort_internal.h"
 
 static uint16_t
 adjust_queues(uint16_t want, uint16_t max, bool fewer)

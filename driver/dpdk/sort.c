@@ -10,7 +10,7 @@
 #include <rte_flow.h>
 
 #include "driver/port.h"
-#include "sort_private.h"
+#include "sort_internal.h"
 
 /* Toeplitz: bit i of what is hashed adds the 32 bits of the key from bit i on.  Of source
  * address, destination address, source port, destination port (96 bits) the last four see

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between processes of a pipeline, as blocks of libsuci: u32 id of the sender, then what
  * lib/spx made.  A message that finds no room is dropped: lib/spx sends it again. */
-#include "spxrun_private.h"
+#include "spxrun_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The object, its thread, the program's calls. */
-#include "spxrun_private.h"
+#include "spxrun_internal.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The stream to the manager. */
-#include "spxrun_private.h"
+#include "spxrun_internal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making and closing the socket; what the interface can carry. */
-#include "udp_private.h"
+#include "udp_internal.h"
 #include "xdp.h"
 
 #include <arpa/inet.h>

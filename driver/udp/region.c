@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the receive buffers: tens of megabytes of which each datagram touches another
  * page, so large pages spare most of the misses in the TLB. */
-#include "udp_private.h"
+#include "udp_internal.h"
 
 #include <sys/mman.h>
 

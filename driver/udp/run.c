@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How many datagrams a run has; and whether a number from the store is still as good as the
  * default (tune/watch.h): turns of both beside each other, by what the kernel took. */
-#include "udp_private.h"
+#include "udp_internal.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending: datagrams from the endpoint, gathered into runs the kernel cuts
  * itself (UDP GSO), so that a run costs one way through its stack. */
-#include "udp_private.h"
+#include "udp_internal.h"
 
 #include "base/assert.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving, the kernel's error queue, and turns of one UDP socket. */
-#include "udp_private.h"
+#include "udp_internal.h"
 #include "xdp.h"
 
 #include "base/assert.h"

@@ -6,7 +6,7 @@
  * device's packets come to the rings while it is at it: so the receiver's core does the
  * receiver's work, where else (veth, a NIC's interrupt) it is done where the packet came in. */
 #include "frame.h"
-#include "udp_private.h"
+#include "udp_internal.h"
 #include "xdp.h"
 
 #include "base/assert.h"

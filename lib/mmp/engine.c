@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making, turns, peers that go. */
-#include "engine_private.h"
+#include "engine_internal.h"
 
 #include "base/carve.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fragments that come: which message, where to, and when they are done with. */
-#include "engine_private.h"
+#include "engine_internal.h"
 
 #include "base/copy.h"
 

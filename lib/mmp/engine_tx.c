@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending: a queue for each peer, and what the peer has room for. */
-#include "engine_private.h"
+#include "engine_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which receive takes which message: the first posted of those that fit, the first begun. */
-#include "engine_private.h"
+#include "engine_internal.h"
 
 #include <errno.h>
 

@@ -18,7 +18,7 @@
 #ifndef LMPI_DOORS_H
 #define LMPI_DOORS_H
 
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "door/client.h"
 #include "meet/ways.h"

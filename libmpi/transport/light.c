@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "light.h"
 
-#include "net_private.h"
+#include "net_internal.h"
 #include "transport.h"
 
 #include "base/clock.h"

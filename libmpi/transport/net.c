@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Suci: direct lanes to processes on other nodes of my cluster, lanes over
  * relays to those of other clusters.  One packet is one block. */
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "mpi/lanes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What Suci tells us: paths, blocks, notes. */
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "mpi/lanes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A bound on direct paths: what the pool (lib/pathpool) asks of Suci and the engine. */
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "relayproto/note.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Socket, endpoint, relays: opening, watching, closing. */
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The relays of my cluster: relayset/relayset.h with a clock, settings and messages. */
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "light.h"
 

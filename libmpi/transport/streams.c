@@ -2,7 +2,7 @@
 #include "streams.h"
 
 #include "boot.h"
-#include "net_private.h"
+#include "net_internal.h"
 
 #include "base/clock.h"
 #include "base/lobby.h"

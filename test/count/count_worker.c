@@ -14,7 +14,7 @@
 #include "keys.h"
 #include "rd/conf.h"
 #include "worker.h"
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include <rte_mbuf.h>
 #include <rte_ring.h>

@@ -10,7 +10,7 @@
 #define TEST_LMPI_STREAMS_KIT_H
 
 #include "cmocka_all.h"
-#include "net_private.h"
+#include "net_internal.h"
 #include "streams.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* libsuci takes its numbers from the store of this machine, and the defaults from no other. */
 /* First: cmocka has a fail() of its own. */
-#include "private.h"
+#include "datagram_internal.h"
 
 #include "datagram_kit.h"
 

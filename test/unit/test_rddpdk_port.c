@@ -27,7 +27,7 @@
 #include "driver/nap.h"
 #include "driver/pool.h"
 #include "driver/port.h"
-#include "../../driver/dpdk/port_private.h"
+#include "../../driver/dpdk/port_internal.h"
 
 static char err[512];
 

@@ -3,7 +3,7 @@
  * of rte_flow, which takes what a test lets it take. */
 #include "cmocka_all.h"
 
-#include "../../driver/dpdk/sort_private.h"
+#include "../../driver/dpdk/sort_internal.h"
 
 #include <string.h>
 #include <rte_byteorder.h>

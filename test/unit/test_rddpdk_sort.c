@@ -3,7 +3,7 @@
 #include "cmocka_all.h"
 
 #include "base/prng.h"
-#include "../../driver/dpdk/sort_private.h"
+#include "../../driver/dpdk/sort_internal.h"
 
 #include <rte_ethdev.h>
 #include <rte_thash.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs the kernel cuts (GSO) and merged messages it hands us (GRO). */
-#include "udp_private.h"
+#include "udp_internal.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

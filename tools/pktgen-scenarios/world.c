@@ -2,7 +2,7 @@
 /* Running a world: what goes out, what comes in. */
 #include "turns.h"
 #include "world.h"
-#include "world_private.h"
+#include "world_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

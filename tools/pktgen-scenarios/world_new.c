@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building a world: addresses, tables, lanes. */
 #include "world.h"
-#include "world_private.h"
+#include "world_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

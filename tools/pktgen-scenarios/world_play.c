@@ -4,7 +4,7 @@
  * the path below is a player (player.h). */
 #include "sealed.h"
 #include "world.h"
-#include "world_private.h"
+#include "world_internal.h"
 
 #include "base/clock.h"
 

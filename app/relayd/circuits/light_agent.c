@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* This relay's agent: processes and light ports on one side, the controller on the other. */
-#include "light_private.h"
+#include "light_internal.h"
 
 #include "base/clock.h"
 #include "base/siphash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The controller in relayd: agents that call, the driver of the switch, the log. */
-#include "light_private.h"
+#include "light_internal.h"
 
 #include "base/clock.h"
 #include "base/lobby.h"

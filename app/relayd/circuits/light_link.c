@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames between an agent and the controller over a link. */
-#include "light_private.h"
+#include "light_internal.h"
 
 bool
 rd_light_send(struct rd_link *l, const struct light_frame *f)

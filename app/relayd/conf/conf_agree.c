@@ -2,7 +2,7 @@
 /* What relays must say alike: of one cluster nearly all, of two what their trunks need. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Keys about who may say what at the legs: ports open over the TAPs, neighbours that are known. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 #include "suci/addr.h"
 
 #include <string.h>

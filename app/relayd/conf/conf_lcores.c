@@ -2,7 +2,7 @@
 /* EAL's --lcores: which lcores and which CPUs a text names. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Rules of the legs: their devices and subnets, both at one port, light ports. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <stdio.h>
 #include <string.h>

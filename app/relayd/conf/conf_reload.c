@@ -2,7 +2,7 @@
 /* The difference between two configurations, and what of it a running relay can take over. */
 #include "rd/reload.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 #include "suci/addr.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "rd/conf.h"
 
 #include "base/nearest.h"
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * IMPI server are. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 #include "suci/addr.h"
 
 #include <string.h>

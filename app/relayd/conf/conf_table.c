@@ -3,7 +3,7 @@
 #include "rd/conf.h"
 
 #include "base/nearest.h"
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <string.h>
 

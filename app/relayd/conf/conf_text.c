@@ -2,7 +2,7 @@
 /* Texts: faults, addresses.  The other files stand on this one. */
 #include "rd/conf.h"
 
-#include "conf_private.h"
+#include "conf_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

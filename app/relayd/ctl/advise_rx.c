@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "advise_private.h"
+#include "advise_internal.h"
 
 #include <string.h>
 

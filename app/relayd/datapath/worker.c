@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "worker.h"
 #include "keys.h"
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a worker and its relay core tell control: events, without waiting. */
 #include "worker.h"
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include "base/clock.h"
 #include "custody.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building and taking down what a worker owns. */
 #include "worker.h"
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include "base/clock.h"
 #include "custody.h"

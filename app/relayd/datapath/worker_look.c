@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker's share of a snapshot.  There may be a row for each of thousands of paths, so a turn of
  * the loop makes a part of it. */
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include "driver/pool.h"
 #include "relay/core.h"

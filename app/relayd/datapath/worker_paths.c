@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a worker's paths are: what the endpoint is told at the start and by a reload, and what trunks
  * and light paths have apart from the others. */
-#include "worker_private.h"
+#include "worker_internal.h"
 
 #include "base/clock.h"
 

@@ -2,7 +2,7 @@
 /* The cluster's job coordinator (relay/cluster.h) between the things of this relay: orders become
  * mail for workers and gateway, their replies answers; frames go out over the peer channels, and
  * what it wants of a client's job goes to its session. */
-#include "jobs_private.h"
+#include "jobs_internal.h"
 #include "sock.h"
 
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 /* The channel to the other relays of the cluster (relay/peer.h): one TCP
  * connection per pair, dialled by the relay with the lower index.  What its frames
  * mean is relay/cluster.h's business. */
-#include "jobs_private.h"
+#include "jobs_internal.h"
 #include "sock.h"
 
 #include "base/clock.h"

@@ -8,7 +8,7 @@
  *                          +--> relay_cluster_begin()
  *                          |  ENDED                ^ aborted
  *                          +--> relay_cluster_end(), flush, close */
-#include "jobs_private.h"
+#include "jobs_internal.h"
 #include "sock.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A client before it is a job: who may connect, who makes room, who is let in. */
-#include "jobs_private.h"
+#include "jobs_internal.h"
 #include "sock.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection to the IMPI server, sealed (impi.server_sealing): all that start-up says there
  * goes through a sealed stream with a key of sealing.key_file, or nothing does. */
-#include "jobs_private.h"
+#include "jobs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

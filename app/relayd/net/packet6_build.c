@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "packet_private.h"
+#include "packet_internal.h"
 #include "rd/packet6.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What may reach the own kernel through a TAP over IPv6, and what it sends. */
-#include "packet_private.h"
+#include "packet_internal.h"
 #include "rd/packet6.h"
 
 #include "base/bytes.h"

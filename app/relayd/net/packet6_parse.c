@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* IPv6 from outside: every length checked before the bytes behind it are read. */
-#include "packet_private.h"
+#include "packet_internal.h"
 #include "rd/packet6.h"
 
 #include "base/bytes.h"

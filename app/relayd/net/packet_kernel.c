@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What may reach the own kernel through a TAP, and what it sends. */
-#include "packet_private.h"
+#include "packet_internal.h"
 
 #include "base/bytes.h"
 

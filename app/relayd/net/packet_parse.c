@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parser: from the Ethernet header inwards, every length checked before the
  * bytes behind it are read. */
-#include "packet_private.h"
+#include "packet_internal.h"
 #include "rd/packet6.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* VLAN tags, and which of two legs at one port a frame is for. */
-#include "packet_private.h"
+#include "packet_internal.h"
 #include "rd/packet6.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls about circuits: who is lit for whom, what the controller plans, what happened. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "coll/schedule.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls about light ports: how they are, and circuits that a person has set. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "relay/addr.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The methods of the control socket; doc/control.md is their manual. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #define FIRST                                                               \
 	{                                                                   \

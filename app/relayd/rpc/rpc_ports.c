@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ports as JSON: what they are, their link, what their drivers count. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 static void
 put_number_of_port(json_t *o, const char *key, uint64_t v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration file again: what is different, and taking it over. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A snapshot as JSON. */
 #include "rows.h"
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "base/clock.h"
 #include "base/version.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "keeper.h"
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that measure, capture and set. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include "log.h"
 

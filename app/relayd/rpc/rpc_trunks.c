@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls to the workers' cores about trunks: drain, undrain, policy. */
-#include "rpc_private.h"
+#include "rpc_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* jobs_private.h - what the files of the room share: session_door.c has a client until
+/* jobs_internal.h - what the files of the room share: session_door.c has a client until
  * it has said its rank, session.c its job, jobs.c what the cluster makes of that, peer.c the
  * channels to the other relays. */
-#ifndef RD_JOBS_PRIVATE_H
-#define RD_JOBS_PRIVATE_H
+#ifndef RD_JOBS_INTERNAL_H
+#define RD_JOBS_INTERNAL_H
 
 #include "jobs.h"
 

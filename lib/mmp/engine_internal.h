@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* engine_private.h - what the files of the engine share.
+/* engine_internal.h - what the files of the engine share.
  *
  *	engine.c      making, turns, peers that go
  *	engine_tx.c   sending: queues, credit of the peers
  *	engine_rx.c   fragments that come: messages, placing, freeing
  *	match.c       posted receives and messages that nobody has received */
-#ifndef MMP_ENGINE_PRIVATE_H
-#define MMP_ENGINE_PRIVATE_H
+#ifndef MMP_ENGINE_INTERNAL_H
+#define MMP_ENGINE_INTERNAL_H
 
 #include "canary.h"
 #include "mmp/engine.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* light_private.h - what the files about circuits share; see light.h. */
-#ifndef RD_LIGHT_PRIVATE_H
-#define RD_LIGHT_PRIVATE_H
+/* light_internal.h - what the files about circuits share; see light.h. */
+#ifndef RD_LIGHT_INTERNAL_H
+#define RD_LIGHT_INTERNAL_H
 
 #include "light.h"
 #include "link.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the worker. */
-#ifndef RD_WORKER_PRIVATE_H
-#define RD_WORKER_PRIVATE_H
+#ifndef RD_WORKER_INTERNAL_H
+#define RD_WORKER_INTERNAL_H
 
 #include "worker.h"
 

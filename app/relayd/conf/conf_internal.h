@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared by the files of this folder only. */
-#ifndef RD_CONF_PRIVATE_H
-#define RD_CONF_PRIVATE_H
+#ifndef RD_CONF_INTERNAL_H
+#define RD_CONF_INTERNAL_H
 
 #include "rd/conf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between port.c and pool.c. */
-#ifndef DRIVER_POOL_PRIVATE_H
-#define DRIVER_POOL_PRIVATE_H
+#ifndef DRIVER_POOL_INTERNAL_H
+#define DRIVER_POOL_INTERNAL_H
 
 #include <stdint.h>
 

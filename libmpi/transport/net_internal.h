@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* net_private.h - state of the Suci transport, shared by its files:
+/* net_internal.h - state of the Suci transport, shared by its files:
  *   net.c       packets and lanes, turns
  *   net_ops.c   what Suci tells us
  *   net_setup.c socket, endpoint, closing
  *   net_pool.c  the bound on direct paths (LIBMPI_PATHS_MAX)
  *   relays.c    the relays of my cluster and the groups of lanes over them */
-#ifndef LMPI_NET_PRIVATE_H
-#define LMPI_NET_PRIVATE_H
+#ifndef LMPI_NET_INTERNAL_H
+#define LMPI_NET_INTERNAL_H
 
 #include "away.h"
 #include "streams.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between port.c, sort.c and their test. */
-#ifndef DRIVER_SORT_PRIVATE_H
-#define DRIVER_SORT_PRIVATE_H
+#ifndef DRIVER_SORT_INTERNAL_H
+#define DRIVER_SORT_INTERNAL_H
 
 #include "driver/port.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between world_new.c and world.c. */
-#ifndef PKTGEN_WORLD_PRIVATE_H
-#define PKTGEN_WORLD_PRIVATE_H
+#ifndef PKTGEN_WORLD_INTERNAL_H
+#define PKTGEN_WORLD_INTERNAL_H
 
 #include "world.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* driver/spxrun/spxrun_private.h - what the files here share.
+/* driver/spxrun/spxrun_internal.h - what the files here share.
  *
  *   run.c   the object, its thread, the program's calls
  *   talk.c  the stream to the manager
  *   net.c   messages to and from other processes
  *
  * Threads  all of it with the lock held, but for poll(). */
-#ifndef DRIVER_SPXRUN_PRIVATE_H
-#define DRIVER_SPXRUN_PRIVATE_H
+#ifndef DRIVER_SPXRUN_INTERNAL_H
+#define DRIVER_SPXRUN_INTERNAL_H
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* advise_private.h - what advice on both directions shares: bounds, sentences. */
-#ifndef RD_ADVISE_PRIVATE_H
-#define RD_ADVISE_PRIVATE_H
+/* advise_internal.h - what advice on both directions shares: bounds, sentences. */
+#ifndef RD_ADVISE_INTERNAL_H
+#define RD_ADVISE_INTERNAL_H
 
 #include "rd/advise.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* private.h - what the files of libsuci share.
+/* datagram_internal.h - what the files of libsuci share.
  *
  *      db.c     the address database
  *      mem.c    bounded memory for blocks
@@ -16,8 +16,8 @@
  * A lane is opened per peer and priority; its labels are id * 4 + priority, so both
  * sides know them without asking.  Between doors they are DOOR_LABEL + priority, or what the relay
  * says; they belong to the path (suci_lane_limits.buckets). */
-#ifndef LIBSUCI_PRIVATE_H
-#define LIBSUCI_PRIVATE_H
+#ifndef LIBSUCI_INTERNAL_H
+#define LIBSUCI_INTERNAL_H
 
 #include "suci.h"
 

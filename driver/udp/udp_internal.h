@@ -6,8 +6,8 @@
  *   suci_udp.c  receiving, the error queue, turns
  *   send.c      sending, runs of datagrams
  *   run.c       how long a run is */
-#ifndef UDP_PRIVATE_H
-#define UDP_PRIVATE_H
+#ifndef UDP_INTERNAL_H
+#define UDP_INTERNAL_H
 
 #include "driver/suci_udp.h"
 #include "driver/udp_name.h"

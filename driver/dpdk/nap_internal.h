@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nap_private.h - between port.c and nap.c. */
-#ifndef RDDPDK_NAP_PRIVATE_H
-#define RDDPDK_NAP_PRIVATE_H
+/* nap_internal.h - between port.c and nap.c. */
+#ifndef RDDPDK_NAP_INTERNAL_H
+#define RDDPDK_NAP_INTERNAL_H
 
 #include "driver/port.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the control socket. */
-#ifndef RD_RPC_PRIVATE_H
-#define RD_RPC_PRIVATE_H
+#ifndef RD_RPC_INTERNAL_H
+#define RD_RPC_INTERNAL_H
 
 #include "capture.h"
 #include "env.h"

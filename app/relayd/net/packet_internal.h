@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files of the parser. */
-#ifndef RD_PACKET_PRIVATE_H
-#define RD_PACKET_PRIVATE_H
+#ifndef RD_PACKET_INTERNAL_H
+#define RD_PACKET_INTERNAL_H
 
 #include "rd/packet.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* private.h - what the files of libmmp share.
+/* mmp_internal.h - what the files of libmmp share.
  *
  *      api.c     MP_*: the program's side
  *      start.c   who is in the job: launcher, hosts file, environment
@@ -14,8 +14,8 @@
  *
  * Engine and program meet in the four rings of mmp/slots.h.  Beside them there are three words: the
  * engine sleeps, the program sleeps, a peer is gone. */
-#ifndef LIBMMP_PRIVATE_H
-#define LIBMMP_PRIVATE_H
+#ifndef LIBMMP_INTERNAL_H
+#define LIBMMP_INTERNAL_H
 
 #include "mmp.h"
 

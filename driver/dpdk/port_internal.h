@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between port.c and its test. */
-#ifndef DRIVER_PORT_PRIVATE_H
-#define DRIVER_PORT_PRIVATE_H
+#ifndef DRIVER_PORT_INTERNAL_H
+#define DRIVER_PORT_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
