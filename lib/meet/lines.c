@@ -299,7 +299,7 @@ static bool
 is_of_line(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, uint64_t now_ns,
 	   enum suci_verdict *verdict)
 {
-	bool more, here = false, other = false;
+	bool more, here = false, other = false, rests = false;
 	uint32_t import = door_client_called(l->client, site, door, label, &more);
 	struct meet_line *is = import == DOOR_CLIENT_NONE ? NULL : line_of_import(l, import);
 
@@ -310,9 +310,12 @@ is_of_line(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, u
 	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		bool on = t->state != MEET_LINE_FREE && t->door == door;
 		here |= on && !t->called;
+		rests |= on && t->rests;
 		other |= on && t->moves && (t->rests || t->site != site);
 	}
-	*verdict = more || other ? SUCI_REFUSED : SUCI_DROPPED;
+	/* What is refused comes again at once, what is dropped after a while.  Many may knock, and
+	 * one that does not rest may be in doubt for long. */
+	*verdict = rests ? SUCI_REFUSED : SUCI_DROPPED;
 	return here || more || other;
 }
 
