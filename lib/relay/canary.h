@@ -8,32 +8,32 @@
 #include <stdbool.h>
 
 /* X(id, what it does) */
-#define RELAY_BUGS(X)                                                                        \
-	X(OWN_TABLE, "a table of its own job that comes back is installed again")            \
-	X(WIDOW, "who was a job's primary in an earlier life passes for it")                 \
-	X(EARLY, "cores forget a job while the gateways of others finish")                   \
-	X(NOT_GIVEN, "what was not ours to give is not given when it is")                    \
-	X(DOOR_ANY, "a trunk's label that leads nowhere is taken for a door's own")          \
-	X(DOOR_REALM, "doors of two realms may meet")                                        \
-	X(DOOR_TOKEN, "a door's token is not compared")                                      \
-	X(DOOR_BOUND, "one relay may import any number of doors")                            \
-	X(DOOR_UNTOLD, "who has imported a door that is gone is not told")                   \
-	X(DOOR_KEPT, "who has a door is not told that its import is dropped")                \
-	X(DOOR_LATE, "imports are asked for at every third tenth of a second")               \
-	X(DOOR_NAMELESS, "who imports hears no label before the answer")                     \
-	X(DOOR_BEHIND, "an answer about doors waits behind questions that wait for answers") \
-	X(DOOR_GREEDY, "questions about doors take all room that is free")                   \
-	X(DOOR_EARLY, "a door's label is another's while something is on its way")           \
-	X(DOOR_SAME_TURN, "who goes by another relay is not told to begin anew")             \
-	X(DOOR_LATE_HOLD, "who says HOLD while his caller moves is not told")                \
-	X(DOOR_NAMESAKE, "a door's label of another relay may be another's, too")            \
-	X(DOOR_GUESSES, "who guesses tokens of doors goes on at once")                       \
-	X(SIBLING, "what one process of a job says passes for another, too")                 \
-	X(GUESSES, "wrong tokens are looked at without end")                                 \
-	X(DEATH_UNTOLD, "processes are not told who has failed")                             \
-	X(DEATH_WITHIN, "relays of other clusters are not told who has failed")              \
-	X(DEATH_ANY, "a process may say of any other that it has failed")                    \
-	X(DEATH_STAYS, "a cluster that is out of reach for good has not failed")             \
+#define RELAY_BUGS(X)                                                               \
+	X(OWN_TABLE, "a table of its own job that comes back is installed again")   \
+	X(WIDOW, "who was a job's primary in an earlier life passes for it")        \
+	X(EARLY, "cores forget a job while the gateways of others finish")          \
+	X(NOT_GIVEN, "what was not ours to give is not given when it is")           \
+	X(DOOR_ANY, "a trunk's label that leads nowhere is taken for a door's own") \
+	X(DOOR_REALM, "doors of two realms may meet")                               \
+	X(DOOR_TOKEN, "a door's token is not compared")                             \
+	X(DOOR_BOUND, "one relay may import any number of doors")                   \
+	X(DOOR_UNTOLD, "who has imported a door that is gone is not told")          \
+	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
+	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
+	X(DOOR_NAMELESS, "who imports hears no label before the answer")            \
+	X(DOOR_GREEDY, "questions about doors take all room that is free")          \
+	X(DOOR_HOGGED, "who asks a relay that does not answer keeps all room")      \
+	X(DOOR_EARLY, "a door's label is another's while something is on its way")  \
+	X(DOOR_SAME_TURN, "who goes by another relay is not told to begin anew")    \
+	X(DOOR_LATE_HOLD, "who says HOLD while his caller moves is not told")       \
+	X(DOOR_NAMESAKE, "a door's label of another relay may be another's, too")   \
+	X(DOOR_GUESSES, "who guesses tokens of doors goes on at once")              \
+	X(SIBLING, "what one process of a job says passes for another, too")        \
+	X(GUESSES, "wrong tokens are looked at without end")                        \
+	X(DEATH_UNTOLD, "processes are not told who has failed")                    \
+	X(DEATH_WITHIN, "relays of other clusters are not told who has failed")     \
+	X(DEATH_ANY, "a process may say of any other that it has failed")           \
+	X(DEATH_STAYS, "a cluster that is out of reach for good has not failed")    \
 	X(DEATH_KEPT, "a job of which all have failed or left is kept")
 
 enum relay_bug {

@@ -204,9 +204,9 @@ struct doors {
 	/* Places, and nodes, kept for what has been offered and is not answered yet: else who is
 	 * asked would know a door that nobody can answer to. */
 	uint32_t reserved;
-	uint32_t nuntold; /* OWN doors whose ADDRESS found no room */
-	/* Holds.  What is to be said waits for none of what is to be asked: two relays that each
-	 * have as many questions under way as they may would keep their answers to themselves. */
+	uint16_t kept[1u << GUESS_ASKERS_LOG]; /* of them, by who asks which cluster */
+	uint32_t nuntold;		       /* OWN doors whose ADDRESS found no room */
+	/* Holds.  What is to be said waits for none of what is to be asked, which may be much. */
 	struct door_queue {
 		uint32_t head, tail;
 	} says, asks;

@@ -85,6 +85,15 @@ relay_door_held(const struct relay_core *c, uint32_t import, uint32_t path, uint
 }
 
 void
+relay_door_unreserve(struct relay_core *c, struct door_hold *x, uint8_t relays)
+{
+	uint32_t n = (uint32_t)__builtin_popcount(x->reserved & relays);
+	x->reserved &= (uint8_t)~relays;
+	c->doors.reserved -= n;
+	c->doors.kept[x->asker] -= (uint16_t)n;
+}
+
+void
 relay_door_unhold(struct relay_core *c, uint32_t h)
 {
 	struct doors *d = &c->doors;
@@ -101,8 +110,7 @@ relay_door_unhold(struct relay_core *c, uint32_t h)
 		c->path[x->path].holds = at.head;
 		c->path[x->path].nholds--;
 	}
-	d->reserved -= (uint32_t)__builtin_popcount(x->reserved);
-	x->reserved = 0;
+	relay_door_unreserve(c, x, UINT8_MAX);
 	x->import = x->path = NONE;
 	x->dropped = true;
 	if (x->queued)

@@ -265,8 +265,7 @@ relay_door_queue(struct relay_core *c, uint32_t h)
 	wake_at(c, c->now_ns);
 	if (d->hold[h].queued)
 		return;
-	bool says = d->hold[h].import == NONE && !RELAY_BUG(DOOR_BEHIND);
-	struct door_queue *q = says ? &d->says : &d->asks;
+	struct door_queue *q = d->hold[h].import == NONE ? &d->says : &d->asks;
 	d->hold[h].queued = true;
 	d->hold[h].queue_next = NONE;
 	if (q->tail == NONE)

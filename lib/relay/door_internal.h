@@ -152,7 +152,7 @@ void relay_door_free(struct relay_core *c, uint32_t i);
 void relay_door_dying(struct relay_core *c, uint32_t i, const struct relay_door_note *n,
 		      const uint32_t tell[DOOR_RELAYS_MAX]);
 /* Keep a place for an EXPORT; false: there is none. */
-bool relay_door_reserve(struct relay_core *c);
+bool relay_door_reserve(struct relay_core *c, uint32_t asker);
 uint32_t relay_door_label(const struct relay_core *c, uint32_t i);
 /* The entry of that kind that has the label, perhaps not as its first; NONE. */
 uint32_t relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind);
@@ -196,6 +196,8 @@ uint32_t relay_door_held(const struct relay_core *c, uint32_t import, uint32_t p
 /* The OWN door that is offered with it.  NONE: there is none, or it left; its label may be another
  * process's by now. */
 uint32_t relay_door_along(const struct relay_core *c, const struct door_hold *h);
+/* Places kept for the answers of these relays are free. */
+void relay_door_unreserve(struct relay_core *c, struct door_hold *x, uint8_t relays);
 
 /* door_import.c */
 /* What found no room. */

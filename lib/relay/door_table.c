@@ -263,16 +263,29 @@ relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind)
 	return d->door[i].kind == kind ? i : NONE;
 }
 
+/* How many more may be kept.  Half of what is free, for the other relays ask as well, and what they
+ * offer takes the rest. */
+static uint32_t
+reservable(const struct doors *d)
+{
+	uint32_t nodes = d->nodes_free / NODES_EACH, both = 2 * d->reserved;
+	uint32_t free = d->places_free < nodes ? d->places_free : nodes;
+	if (RELAY_BUG(DOOR_GREEDY))
+		return free > d->reserved + 2 ? free - d->reserved - 2 : 0;
+	return free > both + 2 ? (free - both - 1) / 2 : 0;
+}
+
+/* Who asks one cluster may keep as many places as it leaves: that may never answer, and n of them
+ * leave an (n + 1)th. */
 bool
-relay_door_reserve(struct relay_core *c)
+relay_door_reserve(struct relay_core *c, uint32_t asker)
 {
 	struct doors *d = &c->doors;
-	/* Half of what is free, for the other relays ask as well, and what they offer takes the
-	 * rest. */
-	uint32_t both = RELAY_BUG(DOOR_GREEDY) ? d->reserved : 2 * d->reserved;
-	if (d->places_free <= both || d->nodes_free < NODES_EACH * (2 + both))
+	uint32_t left = reservable(d);
+	if (!left || (d->kept[asker] >= left && !RELAY_BUG(DOOR_HOGGED)))
 		return false;
 	d->reserved++;
+	d->kept[asker]++;
 	return true;
 }
 

@@ -87,23 +87,24 @@ is_known_nowhere(const struct relay_core *c, const struct door_cluster *k,
 	return said_no && !x->wait && !x->has;
 }
 
-/* False: what it has to say found no room. */
-static bool
+enum served { SERVED, NO_ROOM, NO_PLACE }; /* for notes; to be kept for its answer */
+
+static enum served
 serve_hold(struct relay_core *c, uint32_t h)
 {
 	struct doors *d = &c->doors;
 	struct door_hold *x = &d->hold[h];
 	if (x->import == NONE) {
 		if (!tell_hold(c, x))
-			return false;
+			return NO_ROOM;
 		x->queued = false;
 		relay_door_unhold(c, h);
-		return true;
+		return SERVED;
 	}
 	if (x->dropped && !x->wait) {
 		x->queued = false;
 		relay_door_drop_hold(c, h);
-		return true;
+		return SERVED;
 	}
 	const struct door_cluster *k = &d->cluster[d->door[x->import].at];
 	bool nowhere = x->unreached && !x->dropped && is_known_nowhere(c, k, x);
@@ -111,34 +112,46 @@ serve_hold(struct relay_core *c, uint32_t h)
 	if (nowhere) {
 		x->queued = false;
 		relay_door_refuse_hold(c, h);
-		return true;
+		return SERVED;
 	}
 	for (uint32_t r = 0; r < k->n && !x->dropped; r++) {
 		uint32_t t = k->trunk[r];
 		if (!(x->ask >> r & 1) || t == NONE || !c->trunk[t].up)
 			continue;
-		if (x->own && !(x->reserved >> r & 1) && !relay_door_reserve(c)) {
+		if (x->own && !(x->reserved >> r & 1) && !relay_door_reserve(c, x->asker)) {
 			if (d->reserved)
-				return false; /* some will be answered soon */
+				return NO_PLACE; /* some will be answered soon */
 			x->queued = false;
 			relay_door_refuse_hold(c, h);
-			return true;
+			return SERVED;
 		}
 		x->reserved |= (uint8_t)((x->own != 0) << r);
 		/* Half of what we would take ourselves. */
 		if (relay_door_too_fast(c, &c->trunk[t].asked_ns, BASE_S_NS / 2) ||
 		    !send_ask(c, h, t))
-			return false;
+			return NO_ROOM;
 		x->ask &= (uint8_t) ~(1u << r);
 		x->wait |= (uint8_t)(1u << r);
 		x->gone[r] = 0;
 		name_hold(c, x, r);
 	}
 	if (x->tell && !x->dropped && !relay_door_say_held(c, x))
-		return false;
+		return NO_ROOM;
 	x->tell = false;
 	x->queued = false;
-	return true;
+	return SERVED;
+}
+
+static void
+push_hold(struct doors *d, struct door_queue *q, uint32_t h, bool first)
+{
+	d->hold[h].queue_next = first ? q->head : NONE;
+	if (q->head == NONE)
+		q->head = q->tail = h;
+	else if (first)
+		q->head = h;
+	else
+		q->tail = d->hold[q->tail].queue_next = h;
 }
 
 /* False: more is to come. */
@@ -146,26 +159,29 @@ static bool
 serve_queue(struct relay_core *c, struct door_queue *q)
 {
 	struct doors *d = &c->doors;
-	for (uint32_t n = 0; q->head != NONE; n++) {
+	uint32_t waits = NONE; /* the first that found no place; others may */
+	for (uint32_t n = 0; q->head != NONE && q->head != waits; n++) {
 		uint32_t h = q->head;
 		if (n == DOOR_TELLS_MAX) {
-			wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS / 10));
+			wake_at(c, base_add_ns(c->now_ns,
+					       waits == NONE ? BASE_MS_NS / 10 : BASE_MS_NS));
 			return false;
 		}
 		/* Out of the queue first: it may be freed, and taken again to be queued. */
 		q->head = d->hold[h].queue_next;
 		if (q->head == NONE)
 			q->tail = NONE;
-		if (serve_hold(c, h))
+		enum served served = serve_hold(c, h);
+		if (served == SERVED)
 			continue;
-		d->hold[h].queue_next = q->head;
-		q->head = h;
-		if (q->tail == NONE)
-			q->tail = h;
-		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
-		return false;
+		push_hold(d, q, h, served == NO_ROOM);
+		if (served == NO_ROOM)
+			break;
+		waits = waits == NONE ? h : waits;
 	}
-	return true;
+	if (q->head != NONE)
+		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
+	return q->head == NONE;
 }
 
 /* False: one of them has no room. */

@@ -444,8 +444,7 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 		return;
 	}
 	x->wait &= (uint8_t) ~(1u << r);
-	d->reserved -= x->reserved >> r & 1;
-	x->reserved &= (uint8_t) ~(1u << r);
+	relay_door_unreserve(c, x, (uint8_t)(1u << r));
 	/* What was granted before is no guess, though its relay has forgotten it. */
 	if (x->asks && x->state == HOLD_WAITS && !x->turn)
 		relay_guess_answered(c, x->asker, &x->paid,

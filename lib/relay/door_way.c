@@ -189,8 +189,7 @@ relay_door_unprove(struct relay_core *c, uint32_t i, uint32_t r)
 		struct door_hold *x = &d->hold[h];
 		next = x->of_import.next;
 		x->wait &= (uint8_t) ~(1u << r);
-		d->reserved -= x->reserved >> r & 1;
-		x->reserved &= (uint8_t) ~(1u << r);
+		relay_door_unreserve(c, x, (uint8_t)(1u << r));
 		if (x->asks)
 			x->ask |= (uint8_t)(1u << r);
 		if (!(e->flags & DOOR_PROVED)) {

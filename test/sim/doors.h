@@ -143,6 +143,10 @@ struct doors_rogue;
 struct doors_rogue *doors_rogue_new(struct doors *w);
 /* Something that he may do, drawn. */
 void doors_rogue_act(struct doors_rogue *g);
+/* It opens a path by what it knows of a door, and says nothing; is it up? */
+bool doors_rogue_come(struct doors_rogue *g, uint32_t door);
+/* Of a door that it would carry. */
+void doors_rogue_address(const struct doors_rogue *g, uint32_t label, struct door_address *a);
 /* From now on he is silent, and what he opened is closed. */
 void doors_rogue_stop(struct doors_rogue *g);
 void doors_rogue_free(struct doors_rogue *g);

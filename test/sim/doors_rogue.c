@@ -267,6 +267,38 @@ say_nonsense(struct doors_rogue *g)
 	(void)suci_path_note(g->ep, g->path, buf, len, g->w->s->now_ns);
 }
 
+bool
+doors_rogue_come(struct doors_rogue *g, uint32_t door)
+{
+	uint8_t hello[RELAY_HELLO_LEN];
+	const struct doors_door *d = &g->w->door[door];
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
+				.rank = RELAY_RANK_NONE,
+				.token = relay_hello_token(d->at.token, d->at.label),
+				.label = d->at.label};
+	struct suci_addr to = relay_addr_v4(d->at.relay[0].ipv4, UDP_PORT, RELAY_LEG_GLOBAL);
+	if (!g->up && !g->opening) {
+		g->honest = true;
+		g->leaked = door;
+		relay_hello_encode(&h, hello);
+		g->opening =
+			!suci_path_open(g->ep, &to, hello, sizeof hello, &g->path, g->w->s->now_ns);
+		drive_rogue(g);
+	}
+	return g->up;
+}
+
+void
+doors_rogue_address(const struct doors_rogue *g, uint32_t label, struct door_address *a)
+{
+	*a = (struct door_address){.realm = g->w->door[g->leaked].realm,
+				   .token = 5,
+				   .label = label,
+				   .n = 1,
+				   .nrelays = 1,
+				   .relay = {{ROGUE_IPV4, UDP_PORT}}};
+}
+
 void
 doors_rogue_act(struct doors_rogue *g)
 {

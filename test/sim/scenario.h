@@ -135,6 +135,8 @@ void doors_guess_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* doors_late.c */
 void doors_late_run(uint64_t seed, bool verbose, struct outcome *o);
+/* doors_silent.c */
+void doors_silent_run(uint64_t seed, bool verbose, struct outcome *o);
 /* doors_many.c */
 void doors_many_run(uint64_t seed, bool verbose, struct outcome *o);
 void doors_two_run(uint64_t seed, bool verbose, struct outcome *o);
