@@ -147,8 +147,8 @@ next_stage(struct mt_node *n)
 	struct mt_root *r = &n->root;
 	struct sim *s = n->w->s;
 	if (r->talk.state == MEET_GONE && r->talk.unsure) {
-		/* As if nobody had come.  What was said to a conversation that is over may come once
-		 * more by another relay, and is nobody, too. */
+		/* As if nobody had come.  What was said to a conversation that is over may come
+		 * once more by another relay, and is nobody, too. */
 		if (r->try != MT_NONE && n->w->try[r->try].acceptor == MT_OPEN)
 			n->w->try[r->try].acceptor = MT_FAILED;
 		hang_up(n);
