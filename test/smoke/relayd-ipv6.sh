@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Relays that reach each other and the IMPI server by IPv6, sealed with identities, beside one that has IPv4
+# Relays that reach each other and the IMPI server by IPv6, sealed with identities, beside one that
+# has IPv4 only.  A job is striped over both kinds and checks every byte; forged neighbour discovery
+# and errors come beside it.  The relay with IPv4 dies, then one with IPv6.  With IPV6=1 other
+# scenarios with a testbed run so, too.
 # ipv6: always
-# alone: a job that is striped over both kinds and checks every byte; forged neighbour discovery and errors beside it; the relay with IPv4 dies, then one
-# with IPv6.  With IPV6=1 other scenarios with a testbed run so, too.
+# alone: how long a job stands still is measured
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1
