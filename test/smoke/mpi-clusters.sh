@@ -38,7 +38,7 @@ rows() {
 		# doors: mpi-connect has these.
 		# streams counts connections, which ranks of a node and of other clusters do not need.
 		case "$program$left" in
-		partings* | dyn | "dyn "* | fortran_dyn* | *LIBMPI_STREAM=4096\ LIBMPI_EAGER*) continue ;;
+		partings* | joins* | dyn | "dyn "* | fortran_dyn* | *LIBMPI_STREAM=4096\ LIBMPI_EAGER*) continue ;;
 		esac
 		seen+="$program$left/ "
 		echo "$program $limit$left"
