@@ -311,7 +311,8 @@ is_of_line(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, u
 		bool on = t->state != MEET_LINE_FREE && t->door == door;
 		here |= on && !t->called;
 		rests |= on && t->rests;
-		other |= on && t->moves && (t->rests || t->site != site);
+		other |=
+			on && t->moves && !says_nothing(t, now_ns) && (t->rests || t->site != site);
 	}
 	/* What is refused comes again at once, what is dropped after a while.  Many may knock, and
 	 * one that does not rest may be in doubt for long. */

@@ -21,8 +21,9 @@
  * of which only time counts in which the owner had its turns.  wait_ns should be longer than ways
  * wait: who gives up a conversation is then out of reach for who believes to be connected.  As long
  * as there is such a line at a port, who comes by another relay than it waits, for it may be that
- * one, which knows before us that a relay is gone.  An older version that is called by a door at
- * two relays takes FROM for a wrong knock.
+ * one, which knows before us that a relay is gone.  Who has said nothing for MEET_LINE_SILENT_NS
+ * keeps nobody waiting so.  An older version that is called by a door at two relays takes FROM for
+ * a wrong knock.
  *
  * What is said are bytes, in blocks of the lane; what comes is kept until it is heard.  Before
  * somebody accepts no more than MEET_KNOCK_BYTES are kept of who knocks, afterwards
