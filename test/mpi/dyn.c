@@ -2,21 +2,18 @@
 /* Processes that come and go: ports, names, joining, spawning (MPI-4, chapter 11).
  *
  * Other jobs are copies of this program without a launcher's marks ("client"), or spawned ones. */
-#include "check.h"
+#include "other.h"
 
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LONG = 300000, AGAIN = 5 };
 
-extern char **environ;
 static const char *self;
 
 /* ---- what both sides of an inter-communicator do ---- */
@@ -101,31 +98,6 @@ windows(MPI_Comm inter, bool high)
 
 /* ---- other jobs ---- */
 
-static pid_t
-start_client(const char *what, const char *arg)
-{
-	char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)what, (char *)(uintptr_t)arg,
-			NULL};
-	char *env[1024];
-	int n = 0;
-	pid_t pid = -1;
-
-	for (char **e = environ; *e && n < 1023; e++)
-		if (strncmp(*e, "PMIX_", 5) != 0 && strncmp(*e, "IMPI_", 5) != 0)
-			env[n++] = *e;
-	env[n] = NULL;
-	CHECK(posix_spawn(&pid, self, NULL, NULL, argv, env) == 0);
-	return pid;
-}
-
-static void
-await_client(pid_t pid)
-{
-	int status = 1;
-
-	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-}
-
 static void
 be_client(const char *port)
 {
@@ -151,7 +123,7 @@ serve_client(int rank)
 
 	if (rank == 0) {
 		CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
-		pid = start_client("client", port);
+		pid = start_other(self, "client", port);
 	}
 	for (int i = 0; i < AGAIN; i++) {
 		MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
@@ -220,11 +192,11 @@ join(int rank)
 		return;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	snprintf(number, sizeof(number), "%d", ends[1]);
-	pid_t pid = start_client("join", number);
+	pid_t pid = start_other(self, "join", number);
 	join_by(ends[0], false);
 	close(ends[0]);
 	close(ends[1]);
-	await_client(pid);
+	await_other(pid);
 }
 
 /* ---- what goes wrong ---- */

@@ -4,43 +4,15 @@
  * may close it, which changes nothing.
  *
  * The other process is a copy of this program without a launcher's marks. */
-#include "check.h"
+#include "other.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
 static const char *self;
-
-static pid_t
-start_other(const char *what, const char *arg)
-{
-	char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)what, (char *)(uintptr_t)arg,
-			NULL};
-	char *env[1024];
-	int n = 0;
-	pid_t pid = -1;
-
-	for (char **e = environ; *e && n < 1023; e++)
-		if (strncmp(*e, "PMIX_", 5) != 0 && strncmp(*e, "IMPI_", 5) != 0)
-			env[n++] = *e;
-	env[n] = NULL;
-	CHECK(posix_spawn(&pid, self, NULL, NULL, argv, env) == 0);
-	return pid;
-}
-
-static void
-await_other(pid_t pid)
-{
-	int status = 1;
-
-	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-}
 
 /* ---- wrong ones ---- */
 
@@ -176,7 +148,7 @@ threads_go_on(bool waits)
 		     MPI_STATUS_IGNORE);
 	CHECK(word == check_size);
 	snprintf(number, sizeof(number), "%d", ends[1]);
-	pid_t pid = start_other("join", number);
+	pid_t pid = start_other(self, "join", number);
 	pthread_join(joiner, NULL);
 	await_other(pid);
 	close(ends[0]);
@@ -190,7 +162,7 @@ closed_by_others(void)
 	MPI_Comm inter;
 
 	CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
-	pid_t pid = start_other("client", port);
+	pid_t pid = start_other(self, "client", port);
 	for (int i = 0; i < 2; i++) {
 		MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
 		talk(inter, false);
