@@ -61,4 +61,5 @@ for w in "${who[@]}"; do
 		"$(middle 1 <"$rows.4")" "$(middle 2 <"$rows.4")" "$(middle 3 <"$rows.4")" "$(middle 4 <"$rows.4")"
 	[ "$w" != ours ] || awk '$4 > 1000 { n++ } END { exit n > 0 }' "$rows.4" || bad=1
 done
-[ $bad = 0 ] && [ -s "$out/spawn-ours.rows" ] || { echo "FAIL: more than 1 s beyond the launcher"; exit 1; }
+[ -s "$out/spawn-ours.rows" ] || { echo "FAIL: no turn of ours ended well; see $out/spawn.log"; exit 1; }
+[ $bad = 0 ] || { echo "FAIL: a spawn took more than 1 s beyond the launcher; fix: see spawn-ours.rows"; exit 1; }
