@@ -20,7 +20,6 @@
 #define READY_NS  (10 * BASE_S_NS)
 #define LOOK_NS	  BASE_S_NS
 #define SEEK_NS	  (20 * BASE_MS_NS)
-#define HURRY_NS  BASE_S_NS	   /* one relay is there: so long the other one is waited for */
 #define WAIT_NS	  (10 * BASE_S_NS) /* without LIBMPI_PARTITION_TIMEOUT_S; as relays have it */
 #define ERR_OTHER LMPI_ERR_OTHER
 
@@ -39,23 +38,25 @@ wake_doors(uint64_t at_ns)
 static void
 relays_of_job(void)
 {
+	struct suci_addr least[DOOR_CLIENT_SITES];
 	struct relayset_info r;
+	uint32_t n = 0;
 
-	doors.nsites = 0;
 	for (uint32_t i = 0; i < relayset_count(net.relays); i++) {
 		relayset_info(net.relays, i, &r);
-		uint32_t at = doors.nsites;
-		while (at > 0 &&
-		       memcmp(&r.relay.addr, &doors.site[at - 1].relay, sizeof r.relay.addr) < 0)
+		uint32_t at = n;
+		while (at > 0 && memcmp(&r.relay.addr, &least[at - 1], sizeof r.relay.addr) < 0)
 			at--;
 		if (!r.up || at == DOOR_CLIENT_SITES)
 			continue;
-		if (doors.nsites < DOOR_CLIENT_SITES)
-			doors.nsites++;
-		for (uint32_t k = doors.nsites - 1; k > at; k--)
-			doors.site[k] = doors.site[k - 1];
-		doors.site[at] = (struct lmpi_doors_site){.path = DOOR_NONE, .relay = r.relay.addr};
+		if (n < DOOR_CLIENT_SITES)
+			n++;
+		for (uint32_t k = n - 1; k > at; k--)
+			least[k] = least[k - 1];
+		least[at] = r.relay.addr;
 	}
+	for (uint32_t k = 0; k < n; k++)
+		door_sites_add(&doors.sites, &least[k]);
 }
 
 bool
@@ -72,10 +73,10 @@ lmpi_doors_relay(char name[LMPI_RELAY_NAME])
 	char text[SUCI_ADDR_TEXT_MAX];
 
 	name[0] = '\0';
-	for (uint32_t k = 0; doors.on && k < doors.nsites; k++) {
+	for (uint32_t k = 0; doors.on && k < doors.sites.n; k++) {
 		if (k)
 			strlcat(name, ",", LMPI_RELAY_NAME);
-		strlcat(name, suci_addr_text(&doors.site[k].relay, text), LMPI_RELAY_NAME);
+		strlcat(name, suci_addr_text(&doors.sites.site[k].relay, text), LMPI_RELAY_NAME);
 	}
 }
 
@@ -88,115 +89,77 @@ own_realm(void)
 	return text ? base_siphash(key, text, strlen(text)) : 0;
 }
 
-/* One, or two with a comma between them. */
-static bool
+static int
 knob_relays(char why[LMPI_WHY])
 {
-	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY), *at = text;
+	const char *text = lmpi_knob_text(LMPI_KNOB_RELAY);
+	struct suci_addr relay[DOOR_CLIENT_SITES];
+	uint32_t n = door_sites_parse(text, relay);
 
-	for (doors.nsites = 0; doors.nsites < DOOR_CLIENT_SITES; at++) {
-		struct lmpi_doors_site *s = &doors.site[doors.nsites];
-		size_t len = strcspn(at, ",");
-		*s = (struct lmpi_doors_site){.path = DOOR_NONE};
-		if (!suci_addr_parse(at, len, &s->relay) || suci_addr_fault(&s->relay) ||
-		    (doors.nsites && memcmp(&s->relay, &doors.site[0].relay, sizeof s->relay) == 0))
-			break;
-		doors.nsites++;
-		at += len;
-		if (!*at)
-			return true;
+	for (uint32_t k = 0; k < n; k++) {
+		door_sites_add(&doors.sites, &relay[k]);
+		if (!lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at, "the relay of LIBMPI_RELAY",
+				     &relay[k], why))
+			return ERR_OTHER;
 	}
+	if (n)
+		return LMPI_OK;
 	snprintf(why, LMPI_WHY,
 		 "LIBMPI_RELAY=%.80s is not the address and the port of a relay, as "
-		 "10.0.0.254:7812 or [fd00::fe]:7812, nor of two with a comma between them",
+		 "10.0.0.254:7812 or [fd00::fe]:7812, nor of two of one kind with a comma between "
+		 "them",
 		 text);
-	return false;
-}
-
-static uint32_t
-site_on_path(uint32_t path)
-{
-	for (uint32_t k = 0; k < doors.nsites; k++)
-		if (path != DOOR_NONE && doors.site[k].path == path)
-			return k;
-	return DOOR_NONE;
-}
-
-/* No relay carries our doors, and none is being called. */
-static bool
-is_alone(void)
-{
-	for (uint32_t k = 0; k < doors.nsites; k++)
-		if (doors.site[k].path != DOOR_NONE)
-			return false;
-	return true;
+	return ERR_OTHER;
 }
 
 static void
-set_up_site(uint32_t site, uint32_t path, uint32_t mtu)
+note_site_up(uint32_t site)
 {
-	struct lmpi_doors_site *s = &doors.site[site];
-	struct suci_path_info info = {0};
+	const struct door_site *s = &doors.sites.site[site];
 
-	(void)suci_path_info(net.ep, path, &info);
-	s->path = path;
-	s->mss = door_client_mss(info.mss, mtu);
-	s->silent_ns = 0;
+	doors.silent_ns[site] = 0;
 	doors.looked_ns = eng.now_ns;
-	doors.hurry_ns = eng.now_ns + HURRY_NS;
-	meet_ways_up(&doors.ways, site, path, s->mss);
-	door_client_up(&doors.client, site);
+	meet_ways_up(&doors.ways, site, s->path, s->mss);
 	wake_doors(0);
 }
 
-static int
-call_relay(uint32_t site)
+static void
+mark_paths(void)
 {
-	struct lmpi_doors_site *s = &doors.site[site];
-	uint8_t hello[RELAY_HELLO_LEN];
-	struct suci_addr at = s->relay;
-
-	door_client_hello(hello);
-	int err = suci_path_open(net.ep, &at, hello, sizeof hello, &s->path, suci_udp_now_ns());
-	if (err) {
-		s->path = DOOR_NONE;
-		doors.client.site[site].retry_ns = eng.now_ns + LOOK_NS;
-		return err;
-	}
-	net.path_use[s->path] = USE_DOOR;
-	net.dirty = true;
-	door_client_coming(&doors.client, site);
-	return 0;
+	for (uint32_t k = 0; k < doors.sites.n; k++)
+		if (doors.sites.site[k].path != DOOR_NONE)
+			net.path_use[doors.sites.site[k].path] = USE_DOOR;
 }
 
 /* The job's relay of that site is up (again). */
 static void
 seek_relay(uint32_t site)
 {
-	uint32_t i = relayset_find(net.relays, &doors.site[site].relay);
+	uint32_t i = relayset_find(net.relays, &doors.sites.site[site].relay);
 	struct relayset_info r;
 
 	if (i == RELAYSET_NONE)
 		return;
 	relayset_info(net.relays, i, &r);
-	if (r.up)
-		set_up_site(site, r.path, r.mtu);
+	if (!r.up)
+		return;
+	door_sites_enter(&doors.sites, site, r.path, r.mtu, eng.now_ns);
+	note_site_up(site);
 }
 
 static void
 seek_relays(uint64_t now_ns)
 {
-	for (uint32_t k = 0; k < doors.nsites; k++) {
-		if (doors.site[k].path != DOOR_NONE || doors.site[k].is_none)
-			continue;
-		if (doors.shared)
+	if (!doors.shared) {
+		wake_doors(door_sites_seek(&doors.sites, now_ns));
+		mark_paths();
+		return;
+	}
+	for (uint32_t k = 0; k < doors.sites.n; k++) {
+		if (doors.sites.site[k].path == DOOR_NONE)
 			seek_relay(k);
-		else if (now_ns >= doors.client.site[k].retry_ns)
-			(void)call_relay(k);
-		if (doors.site[k].path == DOOR_NONE)
-			wake_doors(doors.shared ? now_ns + SEEK_NS
-						: base_max_ns(doors.client.site[k].retry_ns,
-							      now_ns + BASE_MS_NS));
+		if (doors.sites.site[k].path == DOOR_NONE)
+			wake_doors(now_ns + SEEK_NS);
 	}
 }
 
@@ -204,20 +167,15 @@ static int
 choose_relays(char why[LMPI_WHY])
 {
 	doors.shared = lmpi_net_has_relays();
-	if (doors.shared) {
-		relays_of_job();
-		if (doors.nsites)
-			return LMPI_OK;
-		snprintf(why, LMPI_WHY, "no relay of this job is up");
-		return ERR_OTHER;
-	}
-	if (!knob_relays(why))
-		return ERR_OTHER;
-	for (uint32_t k = 0; k < doors.nsites; k++)
-		if (!lmpi_addr_meets(&lmpi_route[lmpi_world.rank].at, "the relay of LIBMPI_RELAY",
-				     &doors.site[k].relay, why))
-			return ERR_OTHER;
-	return LMPI_OK;
+	door_sites_init(&doors.sites, &doors.client, net.ep);
+	doors.sites.dirty = &net.dirty;
+	if (!doors.shared)
+		return knob_relays(why);
+	relays_of_job();
+	if (doors.sites.n)
+		return LMPI_OK;
+	snprintf(why, LMPI_WHY, "no relay of this job is up");
+	return ERR_OTHER;
 }
 
 static int
@@ -231,15 +189,16 @@ begin_relays(char why[LMPI_WHY])
 	doors.why[0] = '\0';
 	doors.alone_ns = 0;
 	doors.looked_ns = eng.now_ns;
-	doors.hurry_ns = doors.seek_ns = BASE_NEVER_NS;
+	doors.seek_ns = BASE_NEVER_NS;
 	wake_doors(eng.now_ns + LOOK_NS);
 	if (doors.shared) {
 		seek_relays(eng.now_ns);
 		return LMPI_OK;
 	}
 	err = lmpi_net_more(); /* the kernel may know only one other process */
-	for (uint32_t k = 0; !err && k < doors.nsites; k++)
-		err = call_relay(k);
+	for (uint32_t k = 0; !err && k < doors.sites.n; k++)
+		err = door_sites_call(&doors.sites, k, suci_udp_now_ns());
+	mark_paths();
 	if (err)
 		snprintf(why, LMPI_WHY, "no path to the relay of LIBMPI_RELAY: %s",
 			 suci_strerror(err));
@@ -251,9 +210,9 @@ static void
 give_doors_up(void)
 {
 	doors.on = false;
-	for (uint32_t k = 0; k < doors.nsites; k++) {
-		uint32_t path = doors.site[k].path;
-		doors.site[k].path = DOOR_NONE;
+	for (uint32_t k = 0; k < doors.sites.n; k++) {
+		uint32_t path = doors.sites.site[k].path;
+		doors.sites.site[k].path = DOOR_NONE;
 		if (path != DOOR_NONE && !doors.shared) {
 			net.path_use[path] = USE_NONE;
 			suci_path_close(net.ep, path, LMPI_FINISHED, eng.now_ns);
@@ -261,7 +220,7 @@ give_doors_up(void)
 		}
 		meet_ways_down(&doors.ways, k);
 		lmpi_talks_over(k, true);
-		door_client_down(&doors.client, k, false, eng.now_ns);
+		door_sites_down(&doors.sites, k, false, eng.now_ns);
 	}
 	meet_ways_over(&doors.ways, eng.now_ns);
 }
@@ -269,21 +228,18 @@ give_doors_up(void)
 bool
 lmpi_doors_is_relay(const struct suci_addr *at)
 {
-	for (uint32_t k = 0; k < doors.nsites; k++)
-		if (memcmp(&doors.site[k].relay, at, sizeof *at) == 0)
-			return true;
-	return false;
+	return door_sites_of(&doors.sites, at) != DOOR_NONE;
 }
 
 void
-lmpi_doors_path_up(uint32_t path, uint32_t mtu, bool is_relay)
+lmpi_doors_path_up(uint32_t path, const void *hello, size_t len)
 {
-	uint32_t site = site_on_path(path);
+	uint32_t site = door_sites_at(&doors.sites, path);
 
-	if (!is_relay)
-		suci_path_close(net.ep, path, "not a relay", eng.now_ns);
-	else if (site != DOOR_NONE)
-		set_up_site(site, path, mtu);
+	if (site == DOOR_NONE)
+		suci_path_close(net.ep, path, "not needed any more", eng.now_ns);
+	else if (door_sites_up(&doors.sites, path, hello, len, eng.now_ns))
+		note_site_up(site);
 }
 
 void
@@ -294,22 +250,20 @@ lmpi_doors_relay_up(void)
 }
 
 void
-lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const char *text)
+lmpi_doors_path_down(uint32_t path, const char *what, const char *text)
 {
 	char name[SUCI_ADDR_TEXT_MAX];
-	uint32_t site = site_on_path(path);
+	uint32_t site = door_sites_at(&doors.sites, path);
 
 	if (site == DOOR_NONE)
 		return;
-	struct lmpi_doors_site *s = &doors.site[site];
+	const struct door_site *s = &doors.sites.site[site];
 	suci_addr_text(&s->relay, name);
-	s->is_none = why == SUCI_DOWN_LOCAL && !doors.client.site[site].up && !doors.shared;
 	snprintf(doors.why, sizeof doors.why, "the relay %s %s%s%.80s", name,
 		 s->is_none ? "is not a relay" : what, text && *text ? ": " : "", text ? text : "");
-	s->path = DOOR_NONE;
 	meet_ways_down(&doors.ways, site);
 	lmpi_talks_over(site, false);
-	door_client_down(&doors.client, site, doors.on && !eng.closing, eng.now_ns);
+	door_sites_down(&doors.sites, site, doors.on && !eng.closing, eng.now_ns);
 	wake_doors(0);
 }
 
@@ -420,11 +374,7 @@ static bool
 say_to_relay(void *user, uint32_t site, const void *note, size_t len)
 {
 	(void)user;
-	if (suci_path_note(net.ep, doors.site[site].path, note, len, suci_udp_now_ns()) !=
-	    SUCI_ERR_OK)
-		return false;
-	net.dirty = true;
-	return true;
+	return door_sites_say(&doors.sites, site, note, len, suci_udp_now_ns());
 }
 
 static void
@@ -512,7 +462,8 @@ door_settled(void *arg)
 {
 	const struct door_client_own *d = &doors.client.own[*(const uint32_t *)arg];
 
-	return is_alone() || d->state == DOOR_CLIENT_HAVE || d->state == DOOR_CLIENT_OVER;
+	return door_sites_alone(&doors.sites) || d->state == DOOR_CLIENT_HAVE ||
+	       d->state == DOOR_CLIENT_OVER;
 }
 
 int
@@ -531,7 +482,7 @@ lmpi_doors_await(uint32_t *door, char why[LMPI_WHY])
 		return LMPI_OK;
 	}
 	lmpi_doors_relay(name);
-	if (is_alone() && doors.why[0])
+	if (door_sites_alone(&doors.sites) && doors.why[0])
 		snprintf(why, LMPI_WHY, "%s", doors.why);
 	else if (in_time)
 		snprintf(
@@ -641,19 +592,13 @@ lmpi_imports_room(void)
 void
 lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
-	uint32_t mss = doors.site[site].mss;
-
-	/* Segments that fit wherever it may go. */
-	for (uint32_t k = 0; k < doors.nsites; k++)
-		if (doors.site[k].mss && doors.site[k].mss < mss)
-			mss = doors.site[k].mss;
-	*c = (struct suci_lane_conf){.path = doors.site[site].path,
+	*c = (struct suci_lane_conf){.path = doors.sites.site[site].path,
 				     .tx_dst_label = label,
 				     .tx_src_label = own,
 				     .rx_dst_label = own,
 				     .rx_src_label = label,
 				     .crc = true,
-				     .mss = mss,
+				     .mss = door_sites_mss(&doors.sites, site),
 				     .window = lmpi_net_relay_window(),
 				     .window_max = LMPI_HELD_MAX};
 }
@@ -661,7 +606,7 @@ lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_co
 enum suci_verdict
 lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src)
 {
-	uint32_t site = site_on_path(path);
+	uint32_t site = door_sites_at(&doors.sites, path);
 
 	if (site == DOOR_NONE || !doors.client.site[site].up)
 		return SUCI_DROPPED;
@@ -676,7 +621,7 @@ lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src)
 void
 lmpi_doors_note(uint32_t path, const void *note, size_t len)
 {
-	uint32_t site = site_on_path(path);
+	uint32_t site = door_sites_at(&doors.sites, path);
 
 	if (site != DOOR_NONE)
 		door_client_note(&doors.client, site, note, len);
@@ -694,22 +639,23 @@ look_every(void)
 }
 
 static void
-watch_site(struct lmpi_doors_site *s, uint64_t step_ns, uint64_t now_ns)
+watch_site(uint32_t site, uint64_t step_ns, uint64_t now_ns)
 {
 	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
+	uint32_t path = doors.sites.site[site].path;
+	uint64_t *silent_ns = &doors.silent_ns[site];
 	uint8_t ping[RELAY_NOTE_MAX];
 	struct suci_path_info info;
 
-	if (s->path == DOOR_NONE || !suci_path_info(net.ep, s->path, &info) || !info.up)
+	if (path == DOOR_NONE || !suci_path_info(net.ep, path, &info) || !info.up)
 		return;
-	s->silent_ns = info.last_rx_ns == s->heard_ns ? s->silent_ns + step_ns : 0;
-	s->heard_ns = info.last_rx_ns;
-	if (limit && s->silent_ns > limit) {
-		suci_path_silent(net.ep, s->path, now_ns);
-	} else if (s->silent_ns >= look_every()) {
+	*silent_ns = info.last_rx_ns == doors.heard_ns[site] ? *silent_ns + step_ns : 0;
+	doors.heard_ns[site] = info.last_rx_ns;
+	if (limit && *silent_ns > limit) {
+		suci_path_silent(net.ep, path, now_ns);
+	} else if (*silent_ns >= look_every()) {
 		size_t len = relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping);
-		(void)suci_path_note(net.ep, s->path, ping, len, now_ns);
-		net.dirty = true;
+		(void)door_sites_say(&doors.sites, site, ping, len, now_ns);
 	}
 }
 
@@ -720,8 +666,8 @@ look_at_relays(uint64_t now_ns)
 	uint64_t step = base_min_ns(now_ns - doors.looked_ns, 2 * look_every());
 
 	doors.looked_ns = now_ns;
-	for (uint32_t k = 0; !doors.shared && k < doors.nsites; k++)
-		watch_site(&doors.site[k], step, now_ns);
+	for (uint32_t k = 0; !doors.shared && k < doors.sites.n; k++)
+		watch_site(k, step, now_ns);
 	doors.alone_ns = doors.client.up ? 0 : doors.alone_ns + step;
 	if (doors.alone_ns > doors.ways.wait_ns)
 		give_doors_up();
@@ -730,16 +676,11 @@ look_at_relays(uint64_t now_ns)
 static void
 turn_client(uint64_t now_ns)
 {
-	if (now_ns >= doors.hurry_ns) {
-		doors.hurry_ns = BASE_NEVER_NS;
-		door_client_hurry(&doors.client);
-	}
 	if (now_ns >= doors.seek_ns)
 		seek_doors();
 	meet_ways_turn(&doors.ways, now_ns);
-	if (doors.client.up && !door_client_turn(&doors.client))
-		wake_doors(now_ns + DOOR_CLIENT_SOON_NS);
-	wake_doors(base_min_ns(doors.hurry_ns, doors.seek_ns));
+	wake_doors(door_sites_turn(&doors.sites, now_ns));
+	wake_doors(doors.seek_ns);
 	wake_doors(meet_ways_due(&doors.ways));
 	wake_doors(lmpi_talks_turn());
 }
@@ -772,9 +713,9 @@ lmpi_doors_expiry_ns(void)
 void
 lmpi_doors_leave(const char *text)
 {
-	for (uint32_t k = 0; !doors.shared && k < doors.nsites; k++)
-		if (doors.site[k].path != DOOR_NONE)
-			suci_path_close(net.ep, doors.site[k].path, text, suci_udp_now_ns());
+	for (uint32_t k = 0; !doors.shared && k < doors.sites.n; k++)
+		if (doors.sites.site[k].path != DOOR_NONE)
+			suci_path_close(net.ep, doors.sites.site[k].path, text, suci_udp_now_ns());
 }
 
 void

@@ -20,29 +20,21 @@
 
 #include "net_internal.h"
 
-#include "door/client.h"
+#include "door/sites.h"
 #include "meet/ways.h"
 
 #define DOOR_NONE DOOR_CLIENT_NONE
 
-struct lmpi_doors_site {
-	struct suci_addr relay;
-	uint32_t path; /* DOOR_NONE: it carries no doors for us now */
-	uint32_t mss;
-	bool is_none; /* who is there is no relay */
-	/* The relay's silence, while somebody listened. */
-	uint64_t heard_ns, silent_ns;
-};
-
 struct lmpi_doors {
 	bool on;     /* relays are asked */
 	bool shared; /* by the paths of this job, which others look after */
-	uint32_t nsites;
-	struct lmpi_doors_site site[DOOR_CLIENT_SITES];
+	struct door_sites sites;
 	char why[160];		   /* what became of the relay that was lost last */
 	struct door_client client; /* whose: a way; DOOR_NONE: of a line */
 	struct meet_ways ways;	   /* whose: the process */
-	uint64_t due_ns, looked_ns, hurry_ns;
+	uint64_t due_ns, looked_ns;
+	/* Silence of each relay, while somebody listened. */
+	uint64_t heard_ns[DOOR_CLIENT_SITES], silent_ns[DOOR_CLIENT_SITES];
 	uint64_t seek_ns;  /* then doors of ports are asked for again */
 	uint64_t alone_ns; /* so long no relay was up */
 };

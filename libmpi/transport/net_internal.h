@@ -78,9 +78,9 @@ void lmpi_net_stranger_down(uint32_t world, enum suci_down why, const char *text
 
 /* --- doors.c: what net.c and its parts tell it, and ask */
 bool lmpi_doors_is_relay(const struct suci_addr *at);
-void lmpi_doors_path_up(uint32_t path, uint32_t mtu, bool is_relay);
+void lmpi_doors_path_up(uint32_t path, const void *hello, size_t len);
 /* what: as suci_down_does() has it. */
-void lmpi_doors_path_down(uint32_t path, enum suci_down why, const char *what, const char *text);
+void lmpi_doors_path_down(uint32_t path, const char *what, const char *text);
 void lmpi_doors_note(uint32_t path, const void *note, size_t len);
 /* A segment for a pair of labels without a lane, over the relay's path. */
 enum suci_verdict lmpi_doors_unknown(uint32_t path, uint32_t dst, uint32_t src);

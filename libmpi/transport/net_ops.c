@@ -171,7 +171,7 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
-	lmpi_doors_path_down(path, why, suci_down_does(why), text);
+	lmpi_doors_path_down(path, suci_down_does(why), text);
 	if (use == USE_DOOR)
 		return;
 	if (lmpi_relays_path_down(path, why, suci_down_does(why), text))
@@ -330,7 +330,7 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 
 	(void)user;
 	if (use == USE_DOOR) {
-		lmpi_doors_path_up(path, h.mtu, known && h.kind == RELAY_HELLO_RELAY);
+		lmpi_doors_path_up(path, hello, hello_len);
 		return;
 	}
 	if (known && h.kind == RELAY_HELLO_PROCESS)

@@ -34,7 +34,7 @@ door_guest_place(struct door_guest *g, struct doors *d, uint32_t i, sim_fn *deli
 }
 
 void
-door_guest_start(struct door_guest *g, uint32_t life, uint32_t lanes,
+door_guest_start(struct door_guest *g, struct door_client *client, uint32_t life, uint32_t lanes,
 		 const struct suci_lane_ops *ops)
 {
 	struct suci_lanes_config l = {.limits = {.lanes_max = lanes,
@@ -55,8 +55,12 @@ door_guest_start(struct door_guest *g, uint32_t life, uint32_t lanes,
 	g->ep = suci_new(g->ep_mem, &c, g->d->s->now_ns);
 	BASE_ASSERT(g->lanes && g->ep);
 	suci_lanes_bind(g->lanes, g->ep);
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		g->path[k] = DOORS_NONE;
+	door_sites_init(&g->sites, client, g->ep);
+	for (uint32_t k = 0; k < g->d->conf.relays; k++) {
+		struct suci_addr at = relay_addr_v4(relay_at(g, k)->ipv4[RELAY_LEG_PRIVATE],
+						    UDP_PORT, RELAY_LEG_PRIVATE);
+		door_sites_add(&g->sites, &at);
+	}
 	g->wake_ns = BASE_NEVER_NS;
 	g->say_ns = 0;
 }
@@ -69,45 +73,12 @@ door_guest_end(struct door_guest *g)
 	free(g->lanes_mem);
 }
 
-uint32_t
-door_guest_site(const struct door_guest *g, uint32_t path)
-{
-	for (uint32_t k = 0; k < g->d->conf.relays; k++)
-		if (g->path[k] == path && path != DOORS_NONE)
-			return k;
-	return DOORS_NONE;
-}
-
-uint32_t
-door_guest_mss(const struct door_guest *g, uint32_t path, const void *hello, size_t len)
-{
-	struct suci_path_info info;
-	uint32_t mtu = 0;
-	BASE_ASSERT(door_client_is_relay(hello, len, &mtu));
-	BASE_ASSERT(suci_path_info(g->ep, path, &info));
-	return door_client_mss(info.mss, mtu);
-}
-
 void
-door_guest_seek(struct door_guest *g, struct door_client *c)
+door_guest_turn(struct door_guest *g)
 {
 	uint64_t now = g->d->s->now_ns;
-	uint8_t hello[RELAY_HELLO_LEN];
-	door_client_hello(hello);
-	for (uint32_t k = 0; k < g->d->conf.relays; k++) {
-		uint64_t retry = c->site[k].retry_ns;
-		struct suci_addr to = relay_addr_v4(relay_at(g, k)->ipv4[RELAY_LEG_PRIVATE],
-						    UDP_PORT, RELAY_LEG_PRIVATE);
-		if (g->path[k] != DOORS_NONE)
-			continue;
-		if (now >= retry &&
-		    !suci_path_open(g->ep, &to, hello, sizeof hello, &g->path[k], now)) {
-			door_client_coming(c, k);
-			continue;
-		}
-		g->path[k] = DOORS_NONE;
-		g->say_ns = base_min_ns(g->say_ns, base_max_ns(retry, now + DOOR_CLIENT_SOON_NS));
-	}
+	g->say_ns = base_min_ns(g->say_ns, door_sites_seek(&g->sites, now));
+	g->say_ns = base_min_ns(g->say_ns, door_sites_turn(&g->sites, now));
 }
 
 void
@@ -193,7 +164,7 @@ bool
 door_guest_say(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct door_guest *g = user;
-	return !suci_path_note(g->ep, g->path[site], note, len, g->d->s->now_ns);
+	return door_sites_say(&g->sites, site, note, len, g->d->s->now_ns);
 }
 
 void

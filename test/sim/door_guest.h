@@ -9,13 +9,13 @@
 
 #include "doors.h"
 
+#include "door/sites.h"
 #include "suci/lane.h"
 
 struct door_guest {
 	struct doors *d;
 	uint32_t cluster, port, ipv4;
-	uint32_t
-		path[DOOR_CLIENT_SITES]; /* to each relay; DOORS_NONE: none, and it is not called */
+	struct door_sites sites; /* its paths to the relays */
 	void *ep_mem, *lanes_mem;
 	struct suci *ep;
 	struct suci_lanes *lanes;
@@ -26,17 +26,13 @@ struct door_guest {
 void door_guest_place(struct door_guest *g, struct doors *d, uint32_t i, sim_fn *deliver,
 		      void *user);
 /* A new life of it, whose user is g. */
-void door_guest_start(struct door_guest *g, uint32_t life, uint32_t lanes,
-		      const struct suci_lane_ops *ops);
+void door_guest_start(struct door_guest *g, struct door_client *client, uint32_t life,
+		      uint32_t lanes, const struct suci_lane_ops *ops);
 /* After suci_fini(). */
 void door_guest_end(struct door_guest *g);
 
-/* Of which relay the path is; DOORS_NONE: of none. */
-uint32_t door_guest_site(const struct door_guest *g, uint32_t path);
-/* Such a path is up: payload of a segment that goes to other processes. */
-uint32_t door_guest_mss(const struct door_guest *g, uint32_t path, const void *hello, size_t len);
-/* Calls the relays whose turn it is. */
-void door_guest_seek(struct door_guest *g, struct door_client *c);
+/* Calls the relays whose turn it is, and says what its client has to say. */
+void door_guest_turn(struct door_guest *g);
 void door_guest_send(struct door_guest *g);
 /* It is woken when that time has come, unless it is told another one before. */
 void door_guest_sleep(struct door_guest *g, uint64_t until_ns, sim_fn *wake, void *user);

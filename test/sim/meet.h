@@ -77,8 +77,6 @@ struct mt_node {
 	struct mt *w;
 	uint32_t index, life;
 	bool alive, evil;
-	uint32_t mss[DOOR_CLIENT_SITES];
-	uint64_t hurry_ns;
 	struct door_client client;
 	struct door_client_own own[MT_OWNS];
 	struct door_client_import import[MT_IMPORTS];

@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#define HURRY_NS BASE_S_NS
-
 /* ---- memory, lanes ---- */
 
 static void *
@@ -33,17 +31,13 @@ static void
 lane_of_line(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	const struct mt_node *n = user;
-	uint32_t mss = n->mss[site];
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		if (n->mss[k] && n->mss[k] < mss)
-			mss = n->mss[k];
-	*c = (struct suci_lane_conf){.path = n->g.path[site],
+	*c = (struct suci_lane_conf){.path = n->g.sites.site[site].path,
 				     .tx_dst_label = label,
 				     .tx_src_label = n->own[own].at.label,
 				     .rx_dst_label = n->own[own].at.label,
 				     .rx_src_label = label,
 				     .crc = true,
-				     .mss = mss,
+				     .mss = door_sites_mss(&n->g.sites, site),
 				     .window = 64};
 }
 
@@ -114,7 +108,8 @@ meet_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 	uint32_t own = door_client_mine(&n->client, dst);
 	if (own == DOOR_CLIENT_NONE || own == n->mine)
 		return SUCI_DROPPED;
-	return meet_lines_came(&n->lines, door_guest_site(&n->g, path), own, src, n->w->s->now_ns);
+	return meet_lines_came(&n->lines, door_sites_at(&n->g.sites, path), own, src,
+			       n->w->s->now_ns);
 }
 
 /* ---- its relays ---- */
@@ -124,11 +119,9 @@ come_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	size_t hello_len, bool incoming)
 {
 	struct mt_node *n = user;
-	uint32_t site = door_guest_site(&n->g, path);
+	uint64_t now = n->w->s->now_ns;
 	(void)peer, (void)incoming;
-	n->mss[site] = door_guest_mss(&n->g, path, hello, hello_len);
-	n->hurry_ns = n->w->s->now_ns + HURRY_NS;
-	door_client_up(&n->client, site);
+	SIM_CHECK(n->w->s, door_sites_up(&n->g.sites, path, hello, hello_len, now), "no relay");
 	if (n->mine == DOOR_CLIENT_NONE)
 		n->mine = door_client_open(&n->client, 0, 1, MT_REALM, 0);
 	n->g.say_ns = 0;
@@ -149,7 +142,7 @@ go_down_alone(struct mt_node *n, uint32_t site)
 	tell_all(n);
 	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
 		meet_lines_over(&n->lines, k, true, n->w->s->now_ns);
-	door_client_down(&n->client, site, false, n->w->s->now_ns);
+	door_sites_down(&n->g.sites, site, false, n->w->s->now_ns);
 	if (n->mine != DOOR_CLIENT_NONE)
 		door_client_close(&n->client, n->mine);
 	n->mine = DOOR_CLIENT_NONE;
@@ -163,17 +156,16 @@ static void
 go_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct mt_node *n = user;
-	uint32_t site = door_guest_site(&n->g, path);
+	uint32_t site = door_sites_at(&n->g.sites, path);
 	(void)text;
 	if (!n->alive)
 		return;
 	sim_log(n->w->s, "root %u: its relay %u is gone (%u)", n->index, site, (unsigned)why);
-	n->g.path[site] = MT_NONE;
 	if (!n->client.site[1 - site].up) {
 		go_down_alone(n, site);
 	} else {
 		meet_lines_over(&n->lines, site, false, n->w->s->now_ns);
-		door_client_down(&n->client, site, true, n->w->s->now_ns);
+		door_sites_down(&n->g.sites, site, true, n->w->s->now_ns);
 	}
 	n->g.say_ns = 0;
 }
@@ -183,7 +175,7 @@ take_notes(void *user, uint32_t path, const void *note, size_t len, uint64_t now
 {
 	struct mt_node *n = user;
 	(void)now_ns;
-	door_client_note(&n->client, door_guest_site(&n->g, path), note, len);
+	door_client_note(&n->client, door_sites_at(&n->g.sites, path), note, len);
 }
 
 static const struct suci_lane_ops lane_ops_of_root = {.block_begin = begin_block,
@@ -256,17 +248,9 @@ turn_doors(struct mt_node *n)
 	if (now < n->g.say_ns)
 		return;
 	n->g.say_ns = BASE_NEVER_NS;
-	if (now >= n->hurry_ns) {
-		n->hurry_ns = BASE_NEVER_NS;
-		door_client_hurry(&n->client);
-	}
 	meet_lines_turn(&n->lines, now);
-	if (n->client.up && !door_client_turn(&n->client))
-		n->g.say_ns = now + DOOR_CLIENT_SOON_NS;
+	door_guest_turn(&n->g);
 	n->g.say_ns = base_min_ns(n->g.say_ns, meet_lines_due(&n->lines));
-	if (n->w->d->conf.relays > 1)
-		n->g.say_ns = base_min_ns(n->g.say_ns, n->hurry_ns);
-	door_guest_seek(&n->g, &n->client);
 }
 
 void
@@ -313,7 +297,7 @@ void
 mt_start(struct mt_node *n)
 {
 	struct door_client_conf conf = {.ops = &client_ops_of_root, .user = n};
-	door_guest_start(&n->g, ++n->life, MT_LANES, &lane_ops_of_root);
+	door_guest_start(&n->g, &n->client, ++n->life, MT_LANES, &lane_ops_of_root);
 	be64_store(conf.secret, base_prng_next(&n->w->prng));
 	memset(n->own, 0, sizeof n->own);
 	memset(n->import, 0, sizeof n->import);
@@ -323,7 +307,6 @@ mt_start(struct mt_node *n)
 	n->open = false;
 	n->mine = n->port_door = DOOR_CLIENT_NONE;
 	n->nbacklog = 0;
-	n->hurry_ns = BASE_NEVER_NS;
 	n->root.act = MT_REST;
 	mt_drive(n);
 }

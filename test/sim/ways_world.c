@@ -166,7 +166,7 @@ way_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 	struct wy_node *n = user;
 	if (door_client_mine(&n->client, dst) == DOOR_CLIENT_NONE)
 		return SUCI_DROPPED;
-	return meet_ways_came(&n->ways, door_guest_site(&n->g, path), src, n->w->s->now_ns);
+	return meet_ways_came(&n->ways, door_sites_at(&n->g.sites, path), src, n->w->s->now_ns);
 }
 
 /* ---- its relays ---- */
@@ -176,24 +176,24 @@ site_came(void *user, uint32_t path, const struct suci_addr *peer, const void *h
 	  size_t hello_len, bool incoming)
 {
 	struct wy_node *n = user;
-	uint32_t site = door_guest_site(&n->g, path);
+	uint32_t site = door_sites_at(&n->g.sites, path);
+	uint64_t now = n->w->s->now_ns;
 	(void)peer, (void)incoming;
-	meet_ways_up(&n->ways, site, path, door_guest_mss(&n->g, path, hello, hello_len));
-	door_client_up(&n->client, site);
+	SIM_CHECK(n->w->s, door_sites_up(&n->g.sites, path, hello, hello_len, now), "no relay");
+	meet_ways_up(&n->ways, site, path, n->g.sites.site[site].mss);
 }
 
 static void
 site_went(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct wy_node *n = user;
-	uint32_t site = door_guest_site(&n->g, path);
+	uint32_t site = door_sites_at(&n->g.sites, path);
 	(void)text;
 	if (!n->alive)
 		return;
 	sim_log(n->w->s, "process %u: its relay %u is gone (%d)", n->index, site, why);
-	n->g.path[site] = WY_NONE;
 	meet_ways_down(&n->ways, site);
-	door_client_down(&n->client, site, true, n->w->s->now_ns);
+	door_sites_down(&n->g.sites, site, true, n->w->s->now_ns);
 	n->g.say_ns = 0;
 }
 
@@ -202,7 +202,7 @@ take_site_note(void *user, uint32_t path, const void *note, size_t len, uint64_t
 {
 	struct wy_node *n = user;
 	(void)now_ns;
-	door_client_note(&n->client, door_guest_site(&n->g, path), note, len);
+	door_client_note(&n->client, door_sites_at(&n->g.sites, path), note, len);
 }
 
 static const struct suci_lane_ops lane_ops_of_way = {.block_begin = begin_way_block,
@@ -269,10 +269,8 @@ turn_ways(struct wy_node *n)
 		return;
 	n->g.say_ns = BASE_NEVER_NS;
 	meet_ways_turn(&n->ways, now);
-	if (n->client.up && !door_client_turn(&n->client))
-		n->g.say_ns = now + DOOR_CLIENT_SOON_NS;
+	door_guest_turn(&n->g);
 	n->g.say_ns = base_min_ns(n->g.say_ns, meet_ways_due(&n->ways));
-	door_guest_seek(&n->g, &n->client);
 }
 
 static void
@@ -367,7 +365,7 @@ void
 wy_start(struct wy_node *n)
 {
 	struct door_client_conf conf = {.ops = &client_ops_of_way, .user = n};
-	door_guest_start(&n->g, ++n->life, WY_LANES, &lane_ops_of_way);
+	door_guest_start(&n->g, &n->client, ++n->life, WY_LANES, &lane_ops_of_way);
 	be64_store(conf.secret, base_prng_next(&n->w->prng));
 	door_client_init(&n->client, &conf, n->own, 1, n->import, 4 * WY_NODES);
 	meet_ways_init(&n->ways, &n->client, n->g.lanes, &ways_ops, n, n->way, WY_NODES, WY_WAIT);
