@@ -64,7 +64,9 @@ ifneq ($(filter coverage,$(EXTRAS)),)
 SAN += --coverage
 endif
 ifneq ($(filter fuzz,$(EXTRAS)),)
+# The macro is that of all fuzzers: limits that a short input reaches are lower (tools/obsim/trace.h).
 SAN += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+SAN += -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 endif
 
 # For programs that the compiler sees as a whole.

@@ -32,10 +32,17 @@
 
 #include "coll/schedule.h"
 
-#define OBS_RANKS_MAX	4096
+#define OBS_RANKS_MAX 4096
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+/* "repeat" fills the others with a few words, which takes a tenth of a second each time. */
+#define OBS_STEPS_MAX	(1u << 14)
+#define OBS_CALLS_MAX	5000
+#define OBS_MEMBERS_MAX (1u << 13)
+#else
 #define OBS_STEPS_MAX	(1u << 22)
 #define OBS_CALLS_MAX	1000000
 #define OBS_MEMBERS_MAX (1u << 22) /* of all calls that not all ranks make */
+#endif
 #define OBS_BYTES_MAX	(1ull << 40)
 #define OBS_EVERY	UINT32_MAX
 #define OBS_NO_CALL	UINT32_MAX
