@@ -43,9 +43,9 @@
 #define OBS_CALLS_MAX	1000000
 #define OBS_MEMBERS_MAX (1u << 22) /* of all calls that not all ranks make */
 #endif
-#define OBS_BYTES_MAX	(1ull << 40)
-#define OBS_EVERY	UINT32_MAX
-#define OBS_NO_CALL	UINT32_MAX
+#define OBS_BYTES_MAX (1ull << 40)
+#define OBS_EVERY     UINT32_MAX
+#define OBS_NO_CALL   UINT32_MAX
 
 #define OBS_OPEN_MAX 1024 /* non-blocking calls at a time, in a trace written by hand */
 
