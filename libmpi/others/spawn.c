@@ -433,6 +433,7 @@ spawn_by_launcher(const struct lmpi_program *program, uint32_t n, const struct l
 		  const char *port, bool *full, char why[LMPI_WHY])
 {
 	struct expected *o;
+	pmix_info_t by_slot;
 	pmix_app_t *app;
 	bool ok = true;
 
@@ -446,12 +447,16 @@ spawn_by_launcher(const struct lmpi_program *program, uint32_t n, const struct l
 		snprintf(why, LMPI_WHY, "out of memory");
 		return LMPI_ERR_NO_MEM;
 	}
-	pmix_status_t rc = PMIx_Spawn_nb(NULL, 0, app, n, note_spawned, o);
+	/* A command's processes have ranks beside each other (MPI-4.1, 11.8.3), which PRRTE 3 keeps
+	 * to when it is told so alone. */
+	PMIX_INFO_LOAD(&by_slot, PMIX_RANKBY, "slot", PMIX_STRING);
+	pmix_status_t rc = PMIx_Spawn_nb(&by_slot, 1, app, n, note_spawned, o);
 	if (rc == PMIX_SUCCESS) {
 		lmpi_wait_for(is_out, o);
 		rc = o->status;
 	}
 	PMIX_APP_FREE(app, n);
+	PMIX_INFO_DESTRUCT(&by_slot);
 	return rc == PMIX_SUCCESS ? LMPI_OK : why_not_spawned(rc, &program[0], full, why);
 }
 

@@ -226,6 +226,12 @@ for n in 1 4; do
 done
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" ./app : ./other)" = "srun --mpi=pmix ./app : ./other A=" ] || fail "srun, two programs"
 [ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host 127.0.0.2,127.0.0.3:2 ./app 2>&1)" = "prterun -n 2 -host 127.0.0.2,127.0.0.3:2 ./app" ] || fail "prterun"
+# Each is told in its own words to let the others live.
+cp "$WORK/prterun" "$WORK/orterun"
+for l in "prterun --runtime-options recoverable" "orterun --enable-recovery"; do
+	[ "$("$RUN" --launcher "$WORK/${l%% *}" --keep-going -n 2 ./app 2>&1)" = "$l -x LIBMPI_KEEP_GOING -n 2 ./app" ] ||
+		fail "--keep-going by ${l%% *}"
+done
 printf '127.0.0.2\n\n no_such.invalid:2\n' >"$WORK/wrong"
 (
 	PATH=$WORK:$PATH

@@ -113,7 +113,13 @@ mpirun_become(const struct mpirun_options *o, const char *path)
 			argv[n++] = limit;
 		}
 	} else if (o->keep_going) {
-		argv[n++] = (char *)(uintptr_t) "--enable-recovery";
+		/* PRRTE 3 has no option of the old name; Open MPI's mpirun 4 has no other one. */
+		if (strcmp(base_of(path), "prterun") == 0) {
+			argv[n++] = (char *)(uintptr_t) "--runtime-options";
+			argv[n++] = (char *)(uintptr_t) "recoverable";
+		} else {
+			argv[n++] = (char *)(uintptr_t) "--enable-recovery";
+		}
 		argv[n++] = (char *)(uintptr_t) "-x"; /* on other machines, too */
 		argv[n++] = (char *)(uintptr_t) "LIBMPI_KEEP_GOING";
 	}
