@@ -180,9 +180,9 @@ open_door_talk(struct mmp *m, uint32_t path, uint32_t own, uint32_t label, uint3
 				   .tx_src_label = own,
 				   .rx_dst_label = own,
 				   .rx_src_label = label,
-				   .direct = site == NONE,
-				   .crc = site != NONE,
-				   .mss = site != NONE ? a->mss[site] : 0};
+				   .direct = true};
+	if (site != NONE)
+		c = door_sites_lane(&a->sites, site, own, label);
 	return open_talk(m, &c, lane);
 }
 
@@ -208,7 +208,7 @@ void
 mmp_meeting_at_door(struct mmp *m, uint32_t label)
 {
 	const struct mmp_away *a = m->sites->away;
-	say_here(m, a->path[a->own[0].home], a->own[0].at.label + MMP_AWAY_MEETING,
+	say_here(m, a->sites.site[a->own[0].home].path, a->own[0].at.label + MMP_AWAY_MEETING,
 		 label + MMP_AWAY_MEETING);
 }
 

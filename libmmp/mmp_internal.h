@@ -20,8 +20,8 @@
 #include "mmp.h"
 
 #include "base/clock.h"
+#include "door/sites.h"
 #include "driver/suci_udp.h"
-#include "door/client.h"
 #include "mmp/away.h"
 #include "mmp/lanes.h"
 #include "mmp/meet.h"
@@ -74,8 +74,11 @@ int mmp_env_read(struct mmp_env *e);
 #define MMP_RELAY_WANTED                                                                           \
 	"the IP address and port of this site's relay, as 10.0.0.254:7812 or [fd00::fe]:7812, or " \
 	"two of one kind with a comma between"
-uint32_t mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES],
-			char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME]);
+static inline uint32_t
+mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES])
+{
+	return door_sites_parse(e->relay ? e->relay : "", relay);
+}
 int mmp_job_begin(struct mmp_job *j, const struct mmp_env *e, const char *hosts);
 /* Our port is known: with a launcher, tell the others and hear theirs. */
 int mmp_job_meet(struct mmp_job *j, uint16_t port);
@@ -223,8 +226,6 @@ mmp_sites_has(const struct mmp *m, uint32_t path)
 {
 	return m->sites && mmp_away_at(m->sites->away, path) != NONE;
 }
-/* May that be one, by its address? */
-bool mmp_sites_is_relay(const struct mmp *m, const struct suci_addr *at);
 void mmp_sites_path_up(struct mmp *m, uint32_t path, const void *hello, size_t len);
 void mmp_sites_path_down(struct mmp *m, uint32_t path, enum suci_down why, const char *text);
 /* A segment for labels that no lane has. */

@@ -566,7 +566,7 @@ static bool
 leaves_node(void *user, const struct suci_addr *a)
 {
 	const struct mmp *m = user;
-	if (m->job.sites > 1 && mmp_sites_is_relay(m, a))
+	if (m->sites && door_sites_of(&m->sites->away->sites, a) != NONE)
 		return false;
 	return memcmp(a->ip, m->job.place[m->job.rank].at.ip, sizeof a->ip) != 0;
 }
@@ -666,9 +666,8 @@ mmp_net_close(struct mmp *m)
 		if (p->path != NONE)
 			suci_path_close(m->ep, p->path, "", m->now_ns);
 	}
-	for (uint32_t k = 0; m->sites && k < m->sites->away->conf.relays; k++)
-		if (m->sites->away->path[k] != NONE)
-			suci_path_close(m->ep, m->sites->away->path[k], "", m->now_ns);
+	if (m->sites)
+		door_sites_close(&m->sites->away->sites, "", m->now_ns);
 	if (m->ep) {
 		suci_udp_tx(m->udp, m->now_ns);
 		suci_fini(m->ep, m->now_ns);

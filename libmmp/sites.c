@@ -128,18 +128,6 @@ mmp_sites_know(struct mmp *m)
 
 /* ---- the relays ---- */
 
-bool
-mmp_sites_is_relay(const struct mmp *m, const struct suci_addr *at)
-{
-	struct suci_addr relay[DOOR_CLIENT_SITES];
-	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME];
-	uint32_t n = mmp_env_relays(&m->env, relay, name);
-	for (uint32_t k = 0; k < n; k++)
-		if (!memcmp(at, &relay[k], sizeof *at))
-			return true;
-	return false;
-}
-
 void
 mmp_sites_path_up(struct mmp *m, uint32_t path, const void *hello, size_t len)
 {
@@ -151,17 +139,19 @@ void
 mmp_sites_path_down(struct mmp *m, uint32_t path, enum suci_down why, const char *text)
 {
 	struct mmp_sites *s = m->sites;
-	const char *name = s->away->conf.name[mmp_away_at(s->away, path)];
-	if (!s->known && why == SUCI_DOWN_REFUSED && s->away->conf.relays == 1)
-		mmp_sites_fail(m, "our relay %.40s refuses us: %.60s", name, text ? text : "");
+	struct door_sites *to = &s->away->sites;
+	char name[SUCI_ADDR_TEXT_MAX];
+	suci_addr_text(&to->site[door_sites_at(to, path)].relay, name);
+	if (!s->known && why == SUCI_DOWN_REFUSED && to->n == 1)
+		mmp_sites_fail(m, "our relay %s refuses us: %.60s", name, text ? text : "");
 	mmp_away_path_down(s->away, path);
 	mmp_meeting_lost(m);
 	if (s->known || s->away->client.up)
 		return;
 	/* What was said to rank 0, or by it, names a door that comes back. */
 	if (!s->failed)
-		snprintf(s->why, WHY_MAX,
-			 "our relay %.40s does not answer on UDP: is relayd there?", name);
+		snprintf(s->why, WHY_MAX, "our relay %s does not answer on UDP: is relayd there?",
+			 name);
 }
 
 enum suci_verdict
@@ -215,7 +205,7 @@ make_away(struct mmp *m)
 	for (uint32_t i = 0; elsewhere && i < n; i++)
 		fars += elsewhere[i] = m->peer[i].elsewhere;
 	c.elsewhere = elsewhere;
-	c.relays = mmp_env_relays(&m->env, c.relay, c.name);
+	c.relays = mmp_env_relays(&m->env, c.relay);
 	if (m->env.realm)
 		c.realm = base_siphash(key, m->env.realm, strlen(m->env.realm));
 	void *mem = calloc(1, mmp_away_footprint(n, fars, m->lanes_max));
@@ -235,8 +225,8 @@ match_relays(const struct mmp *m)
 {
 	const struct suci_addr *me = &m->job.place[m->job.rank].at;
 	struct suci_addr relay[DOOR_CLIENT_SITES];
-	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME], here[SUCI_ADDR_TEXT_MAX];
-	if (!mmp_env_relays(&m->env, relay, name))
+	char here[SUCI_ADDR_TEXT_MAX];
+	if (!mmp_env_relays(&m->env, relay))
 		return mmp_fail(
 			EINVAL,
 			"the job has %u sites: LIBMMP_RELAY=%.60s has to be " MMP_RELAY_WANTED,

@@ -99,26 +99,6 @@ mmp_env_read(struct mmp_env *e)
 	return 0;
 }
 
-uint32_t
-mmp_env_relays(const struct mmp_env *e, struct suci_addr relay[DOOR_CLIENT_SITES],
-	       char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME])
-{
-	const char *at = e->relay ? e->relay : "";
-	for (uint32_t n = 0; n < DOOR_CLIENT_SITES; n++) {
-		size_t len = strcspn(at, ",");
-		if (len >= MMP_AWAY_NAME || !suci_addr_parse(at, len, &relay[n]) ||
-		    /* A socket has one family. */
-		    relay[n].family != relay[0].family ||
-		    (n && !memcmp(&relay[0], &relay[n], sizeof *relay)))
-			return 0;
-		snprintf(name[n], MMP_AWAY_NAME, "%.*s", (int)len, at);
-		if (!at[len])
-			return n + 1;
-		at += len + 1;
-	}
-	return 0;
-}
-
 /* ---- a hosts file ---- */
 
 /* Sites have numbers in the order of their first lines. */
@@ -292,9 +272,8 @@ static int
 find_address_towards(const struct mmp_env *e, struct suci_addr *at)
 {
 	struct suci_addr a[DOOR_CLIENT_SITES];
-	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME];
 	union udp_name to, me;
-	if (!mmp_env_relays(e, a, name))
+	if (!mmp_env_relays(e, a))
 		return mmp_fail(EINVAL,
 				"LIBMMP_RELAY=%.60s is not " MMP_RELAY_WANTED
 				"; a job of several sites needs it",

@@ -592,15 +592,9 @@ lmpi_imports_room(void)
 void
 lmpi_doors_lane(uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
-	*c = (struct suci_lane_conf){.path = doors.sites.site[site].path,
-				     .tx_dst_label = label,
-				     .tx_src_label = own,
-				     .rx_dst_label = own,
-				     .rx_src_label = label,
-				     .crc = true,
-				     .mss = door_sites_mss(&doors.sites, site),
-				     .window = lmpi_net_relay_window(),
-				     .window_max = LMPI_HELD_MAX};
+	*c = door_sites_lane(&doors.sites, site, own, label);
+	c->window = lmpi_net_relay_window();
+	c->window_max = LMPI_HELD_MAX;
 }
 
 enum suci_verdict
@@ -713,9 +707,8 @@ lmpi_doors_expiry_ns(void)
 void
 lmpi_doors_leave(const char *text)
 {
-	for (uint32_t k = 0; !doors.shared && k < doors.sites.n; k++)
-		if (doors.sites.site[k].path != DOOR_NONE)
-			suci_path_close(net.ep, doors.sites.site[k].path, text, suci_udp_now_ns());
+	if (!doors.shared)
+		door_sites_close(&doors.sites, text, suci_udp_now_ns());
 }
 
 void

@@ -31,14 +31,8 @@ static void
 lane_of_line(void *user, uint32_t site, uint32_t own, uint32_t label, struct suci_lane_conf *c)
 {
 	const struct mt_node *n = user;
-	*c = (struct suci_lane_conf){.path = n->g.sites.site[site].path,
-				     .tx_dst_label = label,
-				     .tx_src_label = n->own[own].at.label,
-				     .rx_dst_label = n->own[own].at.label,
-				     .rx_src_label = label,
-				     .crc = true,
-				     .mss = door_sites_mss(&n->g.sites, site),
-				     .window = 64};
+	*c = door_sites_lane(&n->g.sites, site, n->own[own].at.label, label);
+	c->window = 64;
 }
 
 static void

@@ -463,7 +463,6 @@ make_town_away(struct town *n)
 	for (uint32_t k = 0; k < c.relays; k++) {
 		const struct doors_relay *r = &w->w->relay[n->cluster + k * w->w->conf.nclusters];
 		c.relay[k] = relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
-		snprintf(c.name[k], sizeof c.name[k], "%u", r->index);
 	}
 	be64_store(c.secret, base_prng_next(&n->prng));
 	n->away_mem = calloc(1, mmp_away_footprint(w->size, fars, LANES));

@@ -77,6 +77,18 @@ door_sites_mss(const struct door_sites *s, uint32_t site)
 	return least;
 }
 
+struct suci_lane_conf
+door_sites_lane(const struct door_sites *s, uint32_t site, uint32_t own, uint32_t label)
+{
+	return (struct suci_lane_conf){.path = s->site[site].path,
+				       .tx_dst_label = label,
+				       .tx_src_label = own,
+				       .rx_dst_label = own,
+				       .rx_src_label = label,
+				       .crc = true,
+				       .mss = door_sites_mss(s, site)};
+}
+
 /* ---- paths ---- */
 
 static void
@@ -150,6 +162,14 @@ door_sites_down(struct door_sites *s, uint32_t site, bool again, uint64_t now_ns
 {
 	s->site[site].path = NONE;
 	door_client_down(s->client, site, again, now_ns);
+}
+
+void
+door_sites_close(const struct door_sites *s, const char *text, uint64_t now_ns)
+{
+	for (uint32_t k = 0; k < s->n; k++)
+		if (s->site[k].path != NONE)
+			suci_path_close(s->ep, s->site[k].path, text, now_ns);
 }
 
 /* ---- turns ---- */

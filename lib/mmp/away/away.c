@@ -10,9 +10,7 @@
 
 #define NONE	     MMP_NONE
 #define LOOK_NS	     BASE_S_NS
-#define HURRY_NS     BASE_S_NS	      /* one relay is there: so long the other one is waited for */
 #define RELAY_LIVES  (10 * BASE_S_NS) /* it answers always */
-#define CALL_NS	     (MMP_CALL_MS * BASE_MS_NS)
 #define AGAINS	     5u /* so often is our address asked for; a relay keeps labels 2 s back */
 #define UNHEARD_NS   (2 * BASE_S_NS)
 #define RANK_LIVES   (70 * BASE_S_NS) /* one whose engine is a thread takes something meanwhile */
@@ -26,6 +24,7 @@
 const char *
 mmp_away_word(const struct mmp_away *a, enum door_client_lost why, char *out)
 {
+	char relay[SUCI_ADDR_TEXT_MAX];
 	static const char *const words[] = {
 		[DOOR_CLIENT_REFUSED] = "is not at its door (any more), or a relay is full",
 		[DOOR_CLIENT_GONE] = "is gone",
@@ -34,8 +33,8 @@ mmp_away_word(const struct mmp_away *a, enum door_client_lost why, char *out)
 	if (why != DOOR_CLIENT_RELAY)
 		snprintf(out, MMP_AWAY_WHY, "%s", words[why]);
 	else
-		snprintf(out, MMP_AWAY_WHY, "is out of reach: our relay %.40s is gone",
-			 a->conf.name[0]);
+		snprintf(out, MMP_AWAY_WHY, "is out of reach: our relay %s is gone",
+			 suci_addr_text(&a->sites.site[0].relay, relay));
 	return out;
 }
 
@@ -127,15 +126,13 @@ open_at_turn(struct mmp_away *a, uint32_t rank)
 	const struct door_client_import *m = &a->client.import[r->import];
 	const struct mmp_link *l = link_to(a, rank);
 	uint32_t window = WINDOW_SUM / a->fars, slot = offset_of_slot(mmp_link_slot(l));
-	struct mmp_doors d = {.own = a->own[MMP_AWAY_OWN].at.label + slot,
-			      .label = m->label + slot,
-			      .mss = a->mss[m->site],
-			      .window = window > WINDOW_FIRST	? WINDOW_FIRST
-					: window < WINDOW_LEAST ? WINDOW_LEAST
-								: window,
-			      .window_max = WINDOW_MAX,
-			      .turn = l->turn};
-	if (mmp_lanes_open_doors(a->conf.lanes, rank, a->path[m->site], &d, &r->lane, a->now_ns)) {
+	struct suci_lane_conf c = door_sites_lane(
+		&a->sites, m->site, a->own[MMP_AWAY_OWN].at.label + slot, m->label + slot);
+	c.window = window > WINDOW_FIRST   ? WINDOW_FIRST
+		   : window < WINDOW_LEAST ? WINDOW_LEAST
+					   : window;
+	c.window_max = WINDOW_MAX;
+	if (mmp_lanes_open_doors(a->conf.lanes, rank, &c, l->turn, &r->lane, a->now_ns)) {
 		r->lane = NONE;
 		mmp_away_lose(a, rank, "has no lane");
 		return false;
@@ -213,8 +210,7 @@ static bool
 say_note(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct mmp_away *a = user;
-	a->dirty = true;
-	return suci_path_note(a->conf.ep, a->path[site], note, len, a->now_ns) == SUCI_ERR_OK;
+	return door_sites_say(&a->sites, site, note, len, a->now_ns);
 }
 
 static void
@@ -307,63 +303,32 @@ static const struct door_client_ops away_ops = {.say = say_note,
 uint32_t
 mmp_away_at(const struct mmp_away *a, uint32_t path)
 {
-	for (uint32_t k = 0; k < a->conf.relays; k++)
-		if (path != NONE && a->path[k] == path)
-			return k;
-	return NONE;
+	return door_sites_at(&a->sites, path);
 }
 
 bool
 mmp_away_path_up(struct mmp_away *a, uint32_t path, const void *hello, size_t len)
 {
-	uint32_t site = mmp_away_at(a, path), mtu;
-	struct suci_path_info info;
-	if (!door_client_is_relay(hello, len, &mtu) || !suci_path_info(a->conf.ep, path, &info)) {
-		suci_path_close(a->conf.ep, path, "not a relay", a->now_ns);
+	uint32_t site = mmp_away_at(a, path);
+	if (!door_sites_up(&a->sites, path, hello, len, a->now_ns))
 		return false;
-	}
-	a->mss[site] = door_client_mss(info.mss, mtu);
-	a->hurry_ns = a->now_ns + HURRY_NS;
 	a->silent_ns[site] = 0;
 	(void)suci_path_set_liveness(a->conf.ep, path, a->conf.live_ns, BASE_S_NS);
-	door_client_up(&a->client, site);
 	return true;
+}
+
+/* A relay that is gone is called again. */
+static bool
+may_call(const struct mmp_away *a)
+{
+	return !a->stopped && (!a->known || a->conf.wait_ns);
 }
 
 void
 mmp_away_path_down(struct mmp_away *a, uint32_t path)
 {
-	uint32_t site = mmp_away_at(a, path);
-	a->path[site] = NONE;
-	door_client_down(&a->client, site, !a->stopped && (!a->known || a->conf.wait_ns),
-			 a->now_ns);
-}
-
-static uint64_t
-open_relays(struct mmp_away *a)
-{
-	uint64_t next = BASE_NEVER_NS;
-	uint8_t hello[RELAY_HELLO_LEN];
-	if (a->stopped || (a->known && !a->conf.wait_ns))
-		return next;
-	for (uint32_t k = 0; k < a->conf.relays; k++) {
-		struct door_client_site *s = &a->client.site[k];
-		if (a->path[k] != NONE)
-			continue;
-		if (a->now_ns >= s->retry_ns) {
-			door_client_hello(hello);
-			a->dirty = true;
-			if (!suci_path_open(a->conf.ep, &a->conf.relay[k], hello, sizeof hello,
-					    &a->path[k], a->now_ns)) {
-				door_client_coming(&a->client, k);
-				continue;
-			}
-			a->path[k] = NONE;
-			s->retry_ns = a->now_ns + CALL_NS;
-		}
-		next = base_min_ns(next, s->retry_ns);
-	}
-	return next;
+	door_sites_down(&a->sites, mmp_away_at(a, path), may_call(a), a->now_ns);
+	a->due_ns = 0;
 }
 
 void
@@ -477,14 +442,15 @@ look_at_rank(struct mmp_away *a, uint32_t rank, uint64_t step_ns)
 static void
 look_at_relay(struct mmp_away *a, uint32_t site, uint64_t step_ns)
 {
+	uint32_t path = a->sites.site[site].path;
 	struct suci_path_info info;
-	if (!a->client.site[site].up || !suci_path_info(a->conf.ep, a->path[site], &info))
+	if (!a->client.site[site].up || !suci_path_info(a->conf.ep, path, &info))
 		return;
 	a->silent_ns[site] =
 		info.last_rx_ns == a->heard_ns[site] ? a->silent_ns[site] + step_ns : 0;
 	a->heard_ns[site] = info.last_rx_ns;
 	if (a->silent_ns[site] > RELAY_LIVES)
-		suci_path_silent(a->conf.ep, a->path[site], a->now_ns);
+		suci_path_silent(a->conf.ep, path, a->now_ns);
 }
 
 static void
@@ -493,7 +459,7 @@ look_at_ranks(struct mmp_away *a)
 	uint64_t step = base_min_ns(a->now_ns - a->looked_ns, 2 * LOOK_NS);
 	a->looked_ns = a->now_ns;
 	a->look_ns = a->now_ns + LOOK_NS;
-	for (uint32_t k = 0; k < a->conf.relays; k++)
+	for (uint32_t k = 0; k < a->sites.n; k++)
 		look_at_relay(a, k, step);
 	for (uint32_t i = 0; i < a->conf.size; i++)
 		if (a->rank[i].elsewhere && !a->rank[i].over)
@@ -538,15 +504,9 @@ void
 mmp_away_turn(struct mmp_away *a, uint64_t now_ns)
 {
 	a->now_ns = now_ns;
-	(void)open_relays(a);
-	if (now_ns >= a->hurry_ns) {
-		a->hurry_ns = BASE_NEVER_NS;
-		door_client_hurry(&a->client);
-	}
 	if (a->due_ns <= now_ns) {
-		a->due_ns = BASE_NEVER_NS;
-		if (!door_client_turn(&a->client))
-			a->due_ns = now_ns + DOOR_CLIENT_SOON_NS;
+		a->due_ns = may_call(a) ? door_sites_seek(&a->sites, now_ns) : BASE_NEVER_NS;
+		a->due_ns = base_min_ns(a->due_ns, door_sites_turn(&a->sites, now_ns));
 	}
 	if (a->unpushed)
 		push_all(a);
@@ -559,10 +519,7 @@ mmp_away_turn(struct mmp_away *a, uint64_t now_ns)
 uint64_t
 mmp_away_expiry_ns(const struct mmp_away *a)
 {
-	uint64_t at = a->client.up ? base_min_ns(a->due_ns, a->hurry_ns) : BASE_NEVER_NS;
-	for (uint32_t k = 0; k < a->conf.relays; k++)
-		if (!a->stopped && a->path[k] == NONE && (!a->known || a->conf.wait_ns))
-			at = base_min_ns(at, a->client.site[k].retry_ns);
+	uint64_t at = a->due_ns;
 	if (a->unpushed)
 		at = base_min_ns(at, a->now_ns + BASE_MS_NS);
 	if (a->again && a->client.up && !a->stopped)
@@ -615,17 +572,18 @@ mmp_away_new(void *mem, const struct mmp_away_conf *c, uint64_t now_ns)
 	a->conf.elsewhere = NULL; /* the caller's */
 	a->fars = fars;
 	a->now_ns = a->looked_ns = now_ns;
-	a->hurry_ns = BASE_NEVER_NS;
 	for (uint32_t i = 0; i < c->size; i++) {
 		struct mmp_away_rank *r = &a->rank[i];
 		r->import = r->lane = r->talk = NONE;
 		r->elsewhere = c->elsewhere[i];
 		c->lanes->far->peer[i].link = r->elsewhere ? links++ : NULL;
 	}
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		a->path[k] = NONE;
 	memcpy(dc.secret, c->secret, sizeof dc.secret);
 	door_client_init(&a->client, &dc, a->own, 1, a->client.import, c->size);
+	door_sites_init(&a->sites, &a->client, c->ep);
+	a->sites.dirty = &a->dirty;
+	for (uint32_t k = 0; k < c->relays; k++)
+		door_sites_add(&a->sites, &c->relay[k]);
 	(void)open_own_door(a);
 	return a;
 }

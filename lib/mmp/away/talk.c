@@ -10,14 +10,8 @@
 static bool
 open_moved_lane(struct mmp_away *a, uint32_t site, uint32_t own, uint32_t label, uint32_t *lane)
 {
-	struct suci_lane_conf c = {.path = a->path[site],
-				   .tx_dst_label = label,
-				   .tx_src_label = own,
-				   .rx_dst_label = own,
-				   .rx_src_label = label,
-				   .crc = true,
-				   .mss = a->mss[site],
-				   .window = WINDOW};
+	struct suci_lane_conf c = door_sites_lane(&a->sites, site, own, label);
+	c.window = WINDOW;
 	if (suci_lane_open(a->conf.lanes->lanes, &c, lane, a->now_ns))
 		return false;
 	a->talk[*lane] = (struct mmp_away_talk){.used = true, .site = site};

@@ -97,20 +97,11 @@ mmp_lanes_open(struct mmp_lanes *m, uint32_t peer, uint32_t path, uint32_t windo
 }
 
 int
-mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, uint32_t path, const struct mmp_doors *d,
-		     uint32_t *lane, uint64_t now_ns)
+mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, const struct suci_lane_conf *between,
+		     uint32_t turn, uint32_t *lane, uint64_t now_ns)
 {
-	struct suci_lane_conf c = {.path = path,
-				   .tx_dst_label = d->label,
-				   .tx_src_label = d->own,
-				   .rx_dst_label = d->own,
-				   .rx_src_label = d->label,
-				   .crc = true,
-				   .mss = d->mss,
-				   .window = d->window,
-				   .window_max = d->window_max,
-				   .tx_salt = (uint64_t)d->turn << TURN_SHIFT,
-				   .rx_salt = (uint64_t)d->turn << TURN_SHIFT};
+	struct suci_lane_conf c = *between;
+	c.tx_salt = c.rx_salt = (uint64_t)turn << TURN_SHIFT;
 	return open_lane(m, peer, &c, lane, now_ns);
 }
 

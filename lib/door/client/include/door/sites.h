@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "door/client.h"
 #include "suci/endpoint.h"
+#include "suci/lane.h"
 
 #define DOOR_SITES_HURRY_NS BASE_S_NS
 #define DOOR_SITES_AGAIN_NS (100 * BASE_MS_NS) /* after a call for which there was no room */
@@ -59,6 +60,11 @@ uint32_t door_sites_of(const struct door_sites *s, const struct suci_addr *relay
 bool door_sites_alone(const struct door_sites *s);
 /* Of segments that fit whatever relay they may go by. */
 uint32_t door_sites_mss(const struct door_sites *s, uint32_t site);
+/* A lane between two doors by that relay, whose labels these are there; the rest is zero. */
+struct suci_lane_conf door_sites_lane(const struct door_sites *s, uint32_t site, uint32_t own,
+				      uint32_t label);
+/* All hang up: the process leaves. */
+void door_sites_close(const struct door_sites *s, const char *text, uint64_t now_ns);
 
 /* Call it, whatever the time. */
 int door_sites_call(struct door_sites *s, uint32_t site, uint64_t now_ns);

@@ -23,12 +23,11 @@
 #ifndef MMP_AWAY_H
 #define MMP_AWAY_H
 
-#include "door/client.h"
+#include "door/sites.h"
 #include "mmp/lanes.h"
 #include "mmp/meet.h"
 
 #define MMP_AWAY_WHY	 120
-#define MMP_AWAY_NAME	 48
 #define MMP_AWAY_MEETING 1u /* label of a door; the others are of turns */
 #define MMP_AWAY_LABELS	 (MMP_LINK_SLOTS + 1u)
 #define MMP_AWAY_OWN	 0u /* our door's place at the client */
@@ -64,7 +63,6 @@ struct mmp_away_conf {
 	struct mmp_card me; /* without the door */
 	uint32_t relays;
 	struct suci_addr relay[DOOR_CLIENT_SITES];
-	char name[DOOR_CLIENT_SITES][MMP_AWAY_NAME]; /* for people */
 	uint64_t live_ns; /* a path to a relay that is silent so long is gone, also if we compute */
 	uint64_t silence_ns; /* the same, of a rank that computes inline */
 	uint64_t wait_ns;
@@ -101,16 +99,15 @@ struct mmp_away {
 	struct mmp_away_conf conf;
 	struct door_client client;
 	struct door_client_own own[1];
-	struct mmp_away_rank *rank;	  /* [size] */
-	struct mmp_away_talk *talk;	  /* by lane */
-	uint32_t path[DOOR_CLIENT_SITES]; /* NONE */
-	uint32_t mss[DOOR_CLIENT_SITES];
+	struct mmp_away_rank *rank; /* [size] */
+	struct mmp_away_talk *talk; /* by lane */
+	struct door_sites sites;
 	uint32_t fars, door_turn; /* how often our door got another address */
 	struct door_address told; /* that address, once the ranks are known */
 	uint32_t agains;
 	uint64_t again_ns; /* it is asked for again */
 	bool known, stopped, dirty, unpushed, again;
-	uint64_t now_ns, due_ns, hurry_ns, look_ns, looked_ns;
+	uint64_t now_ns, due_ns, look_ns, looked_ns;
 	uint64_t heard_ns[DOOR_CLIENT_SITES], silent_ns[DOOR_CLIENT_SITES]; /* while we listened */
 	uint64_t breaks, moves; /* ways that broke; ranks that were told of another door */
 };

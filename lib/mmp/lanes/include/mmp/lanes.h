@@ -39,15 +39,10 @@ bool mmp_lanes_path_room(void *user, uint32_t path);
 /* The lane to that peer, on its path; 0, or as suci_lane_open(). */
 int mmp_lanes_open(struct mmp_lanes *m, uint32_t peer, uint32_t path, uint32_t window,
 		   uint32_t *lane, uint64_t now_ns);
-/* The same between a door of ours and one of the peer, over the relay at the other end of the path;
- * labels are those that relay gives (door/client.h). */
-struct mmp_doors {
-	uint32_t own, label;
-	uint32_t mss, window, window_max;
-	uint32_t turn; /* of the link: segments of another turn's lane are none of this one */
-};
-int mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, uint32_t path,
-			 const struct mmp_doors *d, uint32_t *lane, uint64_t now_ns);
+/* The same between a door of ours and one of the peer (door/sites.h).  turn is that of the link:
+ * segments of another turn's lane are none of this one. */
+int mmp_lanes_open_doors(struct mmp_lanes *m, uint32_t peer, const struct suci_lane_conf *between,
+			 uint32_t turn, uint32_t *lane, uint64_t now_ns);
 /* A fragment or word, as mmp_engine_ops.send; false also if lane is MMP_NONE. */
 bool mmp_lanes_send(struct mmp_lanes *m, uint32_t lane, const struct mmp_head *h, const void *data,
 		    uint32_t name, uint64_t now_ns);
