@@ -11,7 +11,6 @@
 #	JOBS=15			short jobs in a row for the memory row
 # ipv6: yes
 # timeout: 300
-# alone: its jobs use every processor
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # TL1 in three dialects and SCPI against the emulator: what sets, moves, refuses, stays dark;
 # circuits of others; login; a switch and a driver that are killed in mid-batch.
-# timeout: 150
+# timeout: 300
 set -u
 . "$(dirname "$0")/_ocs.sh"
 seq -f 1.1.%g 16 >"$OCS_DIR/names"

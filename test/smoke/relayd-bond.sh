@@ -5,7 +5,7 @@
 # that their link is down (active and backup): the relay goes on without either.  The node has IPv6,
 # too, whose neighbours are asked for in groups: a port has to let those in.
 # ipv6: always
-# timeout: 160
+# timeout: 300
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
 need_root relayd-bond
