@@ -146,8 +146,8 @@ launch_await_answer(struct launch_awaited *l, struct launch_await *a, const char
 	}
 }
 
-bool
-launch_await_unmet(struct launch_awaited *l, const char *name, const char *why)
+static bool
+note_word(struct launch_awaited *l, const char *name, const char *why, bool ended)
 {
 	for (struct launch_await *a = l->first; a; a = a->next) {
 		if (name[0] == '\0' || strcmp(a->name, name) != 0)
@@ -160,7 +160,20 @@ launch_await_unmet(struct launch_awaited *l, const char *name, const char *why)
 	struct launch_early *e = &l->early[l->next_early++ % LAUNCH_EARLY_MAX];
 	snprintf(e->name, sizeof e->name, "%s", name);
 	snprintf(e->why, sizeof e->why, "%s", why);
+	e->ended = ended;
 	return true;
+}
+
+bool
+launch_await_unmet(struct launch_awaited *l, const char *name, const char *why)
+{
+	return note_word(l, name, why, false);
+}
+
+bool
+launch_await_ended(struct launch_awaited *l, const char *name, const char *why)
+{
+	return note_word(l, name, why, true);
 }
 
 bool
@@ -173,7 +186,8 @@ launch_await_stray(struct launch_awaited *l, struct launch_early *e)
 			continue;
 		*e = l->early[i];
 		l->early[i].name[0] = '\0';
-		return true;
+		if (!e->ended)
+			return true;
 	}
 	return false;
 }

@@ -154,7 +154,7 @@ struct expected {
 static struct {
 	pthread_mutex_t lock;
 	struct launch_awaited jobs;
-	_Atomic int watching; /* 1: being registered, 2: registered */
+	_Atomic int watching; /* 1: being registered, 3: both are */
 } expected_here = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define jobs_expected (&expected_here.jobs)
@@ -229,11 +229,33 @@ on_unmet(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_i
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
 
+/* PRRTE says it of each job that was started from here, however it has ended. */
+static void
+on_end(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+       size_t ninfo, pmix_info_t *results, size_t nresults, pmix_event_notification_cbfunc_fn_t done,
+       void *arg)
+{
+	const char *job = source ? source->nspace : NULL;
+
+	(void)handler, (void)status, (void)results, (void)nresults;
+	for (size_t i = 0; i < ninfo; i++)
+		if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC) &&
+		    info[i].value.type == PMIX_PROC && info[i].value.data.proc)
+			job = info[i].value.data.proc->nspace;
+	lock_expected();
+	bool awaited = job && launch_await_ended(jobs_expected, job, "they have ended");
+	unlock_expected();
+	if (awaited)
+		lmpi_tp_wake();
+	if (done)
+		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+}
+
 static void
 note_watching(pmix_status_t status, size_t id, void *arg)
 {
 	(void)status, (void)id, (void)arg;
-	atomic_store(&expected_here.watching, 2);
+	atomic_fetch_add(&expected_here.watching, 1);
 	lmpi_tp_wake();
 }
 
@@ -241,18 +263,20 @@ static bool
 is_watching(void *arg)
 {
 	(void)arg;
-	return atomic_load(&expected_here.watching) == 2;
+	return atomic_load(&expected_here.watching) == 3;
 }
 
 /* Before anybody is started, so that nothing is missed. */
 static void
 watch_for_unmet(void)
 {
-	static pmix_status_t code = LMPI_LAUNCH_UNMET;
+	static pmix_status_t unmet = LMPI_LAUNCH_UNMET, end = PMIX_EVENT_JOB_END;
 	int no = 0;
 
-	if (atomic_compare_exchange_strong(&expected_here.watching, &no, 1))
-		PMIx_Register_event_handler(&code, 1, NULL, 0, on_unmet, note_watching, NULL);
+	if (atomic_compare_exchange_strong(&expected_here.watching, &no, 1)) {
+		PMIx_Register_event_handler(&unmet, 1, NULL, 0, on_unmet, note_watching, NULL);
+		PMIx_Register_event_handler(&end, 1, NULL, 0, on_end, note_watching, NULL);
+	}
 	lmpi_wait_for(is_watching, NULL);
 }
 

@@ -144,6 +144,7 @@ enum sw_word {
 	/* from the launcher */
 	SW_ANSWER, /* arg: enum launch_answer, or SW_STARTED and the job */
 	SW_UNMET,
+	SW_ENDED, /* arg: the job, of which nobody is left */
 	SW_RELEASE,
 	SW_ACK,
 	/* among those who call, or children */

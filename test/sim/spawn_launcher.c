@@ -189,7 +189,11 @@ sw_launcher_reaps(struct sw *w, uint32_t p, struct launch_end e)
 	if (!w->launcher_alive)
 		return;
 	launch_jobs_over(&w->jobs, p, e, w->s->now_ns);
-	if (w->job[job].left == 0)
+	if (w->job[job].left == 0) {
 		w->gone_ns[job] = w->s->now_ns;
+		/* Some launchers say so of each job. */
+		if (job % 2 == 1 && w->proc[w->job[job].asker].alive)
+			sw_post(w, SW_LAUNCHER, w->job[job].asker, SW_ENDED, job);
+	}
 	turn_launcher(w);
 }

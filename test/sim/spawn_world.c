@@ -38,7 +38,7 @@ sw_post(struct sw *w, uint32_t from, uint32_t to, enum sw_word what, uint64_t ar
 	uint64_t at = w->s->now_ns + between(&w->prng, 20 * BASE_US_NS, w->slow_ns);
 	/* The launcher's answers and its notices are of different kinds, and may pass each other.
 	 */
-	bool any_order = what == SW_UNMET || what == SW_ANSWER;
+	bool any_order = what == SW_UNMET || what == SW_ENDED || what == SW_ANSWER;
 	if (!any_order)
 		at = *last = base_max_ns(at, *last + 1);
 	sim_at(w->s, at, arrive_word, w, what | from << 8 | to << 16 | arg << 24);
@@ -329,11 +329,14 @@ hear_of_order(struct sw_proc *p, uint64_t answer)
 }
 
 static void
-hear_unmet(struct sw_proc *p, uint64_t job)
+hear_unmet(struct sw_proc *p, enum sw_word what, uint64_t job)
 {
 	char name[LAUNCH_NAME];
 	snprintf(name, sizeof name, "job.%u", (unsigned)job);
-	(void)launch_await_unmet(&p->awaited, name, "a process of it has ended");
+	if (what == SW_ENDED)
+		(void)launch_await_ended(&p->awaited, name, "they have ended");
+	else
+		(void)launch_await_unmet(&p->awaited, name, "a process of it has ended");
 }
 
 /* ---- roots talk (sim/meet.h) ---- */
@@ -510,8 +513,8 @@ hear_launcher(struct sw_proc *p, enum sw_word what, uint64_t arg)
 {
 	if (what == SW_ANSWER) {
 		hear_of_order(p, arg);
-	} else if (what == SW_UNMET) {
-		hear_unmet(p, arg);
+	} else if (what == SW_UNMET || what == SW_ENDED) {
+		hear_unmet(p, what, arg);
 	} else if (what == SW_RELEASE) {
 		call_parent(p);
 	} else if (p->stage == SW_TELLS) {

@@ -127,6 +127,31 @@ the_word_comes_before_the_answer(void **state)
 	assert_true(!launch_await_stray(&l, &e));
 }
 
+/* A launcher that tells of each job's end: of those that had come it is no news. */
+static void
+the_end_of_a_job(void **state)
+{
+	struct launch_awaited l = {0};
+	struct launch_await a, b;
+	struct launch_early e;
+
+	(void)state;
+	assert_true(!launch_await_ended(&l, "job.0", "over"));
+	launch_await(&l, &a, "port a");
+	launch_await_answer(&l, &a, "job.1");
+	launch_await(&l, &b, "port b");
+	assert_true(launch_await_ended(&l, "job.0", "over"));
+	assert_true(launch_await_ended(&l, "job.2", "over"));
+	assert_true(launch_await_why(&l, "port a") == NULL);
+	assert_true(launch_await_ended(&l, "job.1", "over"));
+	assert_true(strcmp(launch_await_why(&l, "port a"), "over") == 0);
+	assert_true(launch_await_unmet(&l, "job.3", "it died"));
+	launch_await_answer(&l, &b, "job.2");
+	assert_true(strcmp(launch_await_why(&l, "port b"), "over") == 0);
+	assert_true(launch_await_stray(&l, &e) && strcmp(e.name, "job.3") == 0);
+	assert_true(!launch_await_stray(&l, &e));
+}
+
 static void
 what_is_refused_is_not_outstanding(void **state)
 {
@@ -150,6 +175,7 @@ main(void)
 		cmocka_unit_test(codes_of_each_command),
 		cmocka_unit_test(a_job_that_does_not_come),
 		cmocka_unit_test(the_word_comes_before_the_answer),
+		cmocka_unit_test(the_end_of_a_job),
 		cmocka_unit_test(what_is_refused_is_not_outstanding),
 	};
 

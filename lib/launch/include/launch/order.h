@@ -7,8 +7,8 @@
  * error code, those of a command beside each other.
  *
  * Awaited are jobs of which the launcher tells by name: that it has started one, and that one does
- * not come.  The second may be heard before the first; LAUNCH_EARLY_MAX such words are kept as long
- * as an answer is outstanding.
+ * not come, or has ended.  The second may be heard before the first; LAUNCH_EARLY_MAX such words are
+ * kept as long as an answer is outstanding.
  *
  * Sans-I/O.  Memory  the owner's: an await stays until it is forgotten.  Threads  one at a time.
  * Errors   false.  Limits  LAUNCH_NAME, LAUNCH_WHY: longer texts are cut. */
@@ -45,6 +45,7 @@ struct launch_await {
 struct launch_early {
 	char name[LAUNCH_NAME]; /* empty: none */
 	char why[LAUNCH_WHY];
+	bool ended; /* well, if it had come: no news of any other job */
 };
 
 struct launch_awaited {
@@ -59,6 +60,8 @@ void launch_await(struct launch_awaited *l, struct launch_await *a, const char *
 void launch_await_answer(struct launch_awaited *l, struct launch_await *a, const char *name);
 /* The job of that name does not come.  False: nobody waits for it, or nobody any more. */
 bool launch_await_unmet(struct launch_awaited *l, const char *name, const char *why);
+/* That job is over, as each is in the end: it does not come, if it is awaited still. */
+bool launch_await_ended(struct launch_awaited *l, const char *name, const char *why);
 /* Words that were of no job that is awaited; false: none, or an answer is outstanding. */
 bool launch_await_stray(struct launch_awaited *l, struct launch_early *e);
 /* Why nobody comes to that port; NULL: somebody may. */
