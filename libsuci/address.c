@@ -61,7 +61,7 @@ find_side(const struct suci_addr *relay, struct suci_addr *at)
 static void
 say_near(const struct datagram_sock *s, struct door_address *a)
 {
-	const struct suci_addr *relay = &s->door.relay[0];
+	const struct suci_addr *relay = &s->door.sites.site[0].relay;
 	struct suci_addr at = suci_udp_local(s->udp);
 	bool known = !suci_addr_is_any(&at) || (relay->family == 4 && find_side(relay, &at));
 	if (known && at.family == 4)

@@ -19,7 +19,7 @@ datagram_claim_read(struct datagram_sock *s, const struct datagram_conf *conf)
 			   : a->realm != conf->realm ? "it is of another realm than conf.realm"
 			   : a->label < DOOR_CLAIMS || a->n != PRIOS
 				   ? "it is none of datagram_address_for()"
-			   : a->nrelays != s->door.nrelays
+			   : a->nrelays != s->door.sites.n
 				   ? "conf.relay names another number of relays than it"
 				   : NULL;
 	if (what)
@@ -66,21 +66,15 @@ datagram_claimed(struct datagram_sock *s)
 			     "none an address known before");
 }
 
-/* One, or two with a comma between them. */
+/* As other clusters reach them. */
 static bool
 read_places(const char *text, struct door_address *a)
 {
-	for (;;) {
-		struct suci_addr at;
-		size_t len = strcspn(text, ",");
-		if (a->nrelays == DOOR_CLIENT_SITES || !suci_addr_parse(text, len, &at) ||
-		    at.family != 4)
-			return false;
-		a->relay[a->nrelays++] = (struct door_relay){be32_load(at.ip + 12), at.port};
-		if (!text[len])
-			return true;
-		text += len + 1;
-	}
+	struct suci_addr at[DOOR_CLIENT_SITES];
+	a->nrelays = (uint8_t)door_sites_parse(text, at);
+	for (uint32_t k = 0; k < a->nrelays; k++)
+		a->relay[k] = (struct door_relay){be32_load(at[k].ip + 12), at[k].port};
+	return a->nrelays && at[0].family == 4;
 }
 
 int

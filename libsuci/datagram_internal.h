@@ -22,8 +22,8 @@
 #include "suci.h"
 
 #include "base/clock.h"
-#include "door/client.h"
 #include "door/hello.h"
+#include "door/sites.h"
 #include "driver/aead.h"
 #include "driver/suci_udp.h"
 #include "suci/lane.h"
@@ -174,18 +174,15 @@ struct datagram_sock {
 	struct {
 		bool have, via;		/* via: a relay */
 		struct door_address at; /* ours, once have */
-		uint32_t nrelays;
-		struct suci_addr relay[DOOR_CLIENT_SITES];
+		struct door_sites sites;
 		struct door_client client; /* via; whose: index of the peer */
 		struct door_client_own own[1];
 		struct door_client_import *import;
-		uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES];
 		uint64_t due_ns, look_ns;
 		struct door_address was; /* ours, that it was last; n 0: none yet */
 		uint32_t changes;
 		uint8_t life; /* newer than those of lanes to whom nothing is known of any more */
-		uint64_t hurry_ns; /* then it does not wait for a second relay any more */
-		bool claims;	   /* conf.address: claim, asked for again at claim_ns */
+		bool claims;  /* conf.address: claim, asked for again at claim_ns */
 		struct door_address claim;
 		uint64_t claim_ns;
 		int error;
@@ -305,15 +302,6 @@ struct peer *datagram_door_came(struct datagram_sock *s, const struct suci_addr 
 uint64_t datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns);
 /* Why that has not come about. */
 void datagram_door_why(struct datagram_sock *s, struct peer *p);
-/* Which of our relays the path leads to; NONE. */
-static inline uint32_t
-datagram_door_site(const struct datagram_sock *s, uint32_t path)
-{
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES && path != NONE; k++)
-		if (s->door.path[k] == path)
-			return k;
-	return NONE;
-}
 void datagram_door_up(struct datagram_sock *s, uint32_t site, const void *hello, size_t len);
 void datagram_door_down(struct datagram_sock *s, uint32_t site, enum suci_down why,
 			const char *text);

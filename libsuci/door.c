@@ -14,7 +14,6 @@
 #define OWN	 0u /* its place at the client */
 #define LOOK_NS	 BASE_S_NS
 #define CLAIM_NS (200 * BASE_MS_NS) /* until who has our address is asked again */
-#define HURRY_NS BASE_S_NS	    /* one relay is there: so long the other one is waited for */
 _Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
 
 static void
@@ -25,24 +24,6 @@ wake_door(struct datagram_sock *s, uint64_t at_ns)
 
 /* ---- set-up ---- */
 
-/* One, or two with a comma between them. */
-static int
-read_relays(struct datagram_sock *s, const char *text)
-{
-	for (;;) {
-		size_t len = strcspn(text, ",");
-		struct suci_addr *to = &s->door.relay[s->door.nrelays];
-		if (s->door.nrelays == DOOR_CLIENT_SITES || !suci_addr_parse(text, len, to))
-			return -1;
-		if (s->door.nrelays++ && (!memcmp(to, &s->door.relay[0], sizeof *to) ||
-					  to->family != s->door.relay[0].family))
-			return -1;
-		if (!text[len])
-			return 0;
-		text += len + 1;
-	}
-}
-
 static const struct door_client_ops libsuci_door_ops;
 
 int
@@ -50,9 +31,14 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 {
 	struct door_client_conf c = {.ops = &libsuci_door_ops, .user = s};
 	struct door_address *me = &s->door.at;
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		s->door.path[k] = NONE;
-	s->door.due_ns = s->door.hurry_ns = BASE_NEVER_NS;
+	struct suci_addr relay[DOOR_CLIENT_SITES];
+	uint32_t relays = conf->relay ? door_sites_parse(conf->relay, relay) : 0;
+	door_sites_init(&s->door.sites, &s->door.client, NULL);
+	s->door.sites.dirty = &s->dirty;
+	s->door.sites.on_demand = true;
+	for (uint32_t k = 0; k < relays; k++)
+		door_sites_add(&s->door.sites, &relay[k]);
+	s->door.due_ns = BASE_NEVER_NS;
 	*me = (struct door_address){.realm = conf->realm, .n = PRIOS, .nrelays = 1};
 	if (!conf->doors)
 		return 0;
@@ -63,8 +49,8 @@ datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
 	}
 	s->door.via = conf->relay != NULL;
 	door_client_init(&s->door.client, &c, s->door.own, 1, NULL, 0);
-	bool good = !conf->relay || !read_relays(s, conf->relay);
-	if (good && conf->relay && datagram_out_of_reach(s, &s->door.relay[0]))
+	bool good = !conf->relay || relays;
+	if (relays && datagram_out_of_reach(s, &relay[0]))
 		datagram_fail_open(EINVAL,
 				   "relay %.60s and conf.ip: one is an IPv4 address, one of IPv6",
 				   conf->relay);
@@ -222,42 +208,12 @@ claim_door(struct datagram_sock *s)
 		wake_door(s, s->door.claim_ns);
 }
 
-static void
-open_relay_path(struct datagram_sock *s, uint32_t site)
-{
-	struct door_client *c = &s->door.client;
-	uint8_t hello[RELAY_HELLO_LEN];
-	uint32_t path;
-	if (s->now_ns < c->site[site].retry_ns) {
-		wake_door(s, c->site[site].retry_ns);
-		return;
-	}
-	door_client_hello(hello);
-	if (suci_path_open(s->ep, &s->door.relay[site], hello, sizeof hello, &path, s->now_ns)) {
-		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
-		return;
-	}
-	s->door.path[site] = path;
-	s->dirty = true;
-	door_client_coming(c, site);
-}
-
-/* One of our relays is there: the other one need not answer for a door to be opened. */
-static void
-hurry_door(struct datagram_sock *s)
-{
-	if (s->now_ns >= s->door.hurry_ns) {
-		s->door.hurry_ns = BASE_NEVER_NS;
-		door_client_hurry(&s->door.client);
-	}
-	wake_door(s, s->door.hurry_ns);
-}
-
 /* No more to be reached, and why. */
 static void
 end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
 {
-	uint32_t site = datagram_door_site(s, p->path); /* NONE: and they are gone with it */
+	uint32_t site =
+		door_sites_at(&s->door.sites, p->path); /* NONE: and they are gone with it */
 	for (unsigned i = 0; i < PRIOS; i++) {
 		if (p->lane[i] == NONE)
 			continue;
@@ -305,8 +261,8 @@ give_up_stuck(struct datagram_sock *s)
 		if (s->now_ns - p->acked_ns < limit)
 			continue;
 		if (p->import == NONE)
-			(void)door_client_unhold(&s->door.client, datagram_door_site(s, p->path),
-						 p->label);
+			(void)door_client_unhold(&s->door.client,
+						 door_sites_at(&s->door.sites, p->path), p->label);
 		end_reached(s, p, ETIMEDOUT, "takes nothing");
 	}
 	s->door.look_ns = s->now_ns + LOOK_NS;
@@ -320,14 +276,10 @@ datagram_door_turn(struct datagram_sock *s)
 	if (!s->door.via || s->closing)
 		return;
 	claim_door(s);
-	for (uint32_t k = 0; k < s->door.nrelays; k++)
-		if (s->door.path[k] == NONE && door_client_wants(c, k))
-			open_relay_path(s, k);
+	wake_door(s, door_sites_seek(&s->door.sites, s->now_ns));
 	if (!c->up)
 		return;
-	hurry_door(s);
-	if (!door_client_turn(c))
-		wake_door(s, s->now_ns + DOOR_CLIENT_SOON_NS);
+	wake_door(s, door_sites_turn(&s->door.sites, s->now_ns));
 	if (s->now_ns >= s->door.look_ns)
 		give_up_stuck(s);
 	wake_door(s, s->door.look_ns);
@@ -339,8 +291,7 @@ static bool
 say_to_our_relay(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct datagram_sock *s = user;
-	s->dirty = true;
-	return suci_path_note(s->ep, s->door.path[site], note, len, s->now_ns) == SUCI_ERR_OK;
+	return door_sites_say(&s->door.sites, site, note, len, s->now_ns);
 }
 
 static void
@@ -379,7 +330,8 @@ find_called(struct datagram_sock *s, uint32_t site, uint32_t label)
 {
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
-		if (p->relayed && p->up && p->label == label && p->path == s->door.path[site])
+		if (p->relayed && p->up && p->label == label &&
+		    p->path == s->door.sites.site[site].path)
 			return p;
 	}
 	return NULL;
@@ -407,7 +359,7 @@ set_reached(struct datagram_sock *s, struct peer *p, uint32_t site, uint32_t lab
 	p->site = (uint8_t)site;
 	p->label = label;
 	p->own = s->door.at.label;
-	p->path = s->door.path[site];
+	p->path = s->door.sites.site[site].path;
 	p->up = true;
 	p->try_since_ns = 0;
 	if (p->give)
@@ -446,7 +398,7 @@ merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
 	}
 	q->head = q->tail = q->give = NULL;
 	q->queue_blocks = q->queue_bytes = 0;
-	(void)door_client_unhold(&s->door.client, datagram_door_site(s, q->path), q->label);
+	(void)door_client_unhold(&s->door.client, door_sites_at(&s->door.sites, q->path), q->label);
 	datagram_peer_forget(s, q);
 }
 
@@ -523,48 +475,33 @@ datagram_door_note(struct datagram_sock *s, uint32_t site, const void *note, siz
 void
 datagram_door_up(struct datagram_sock *s, uint32_t site, const void *hello, size_t len)
 {
-	struct suci_path_info info;
-	uint32_t mtu;
-	if (!door_client_is_relay(hello, len, &mtu) ||
-	    !suci_path_info(s->ep, s->door.path[site], &info)) {
-		suci_path_close(s->ep, s->door.path[site], "not a relay", s->now_ns);
+	uint32_t path = s->door.sites.site[site].path;
+	if (!door_sites_up(&s->door.sites, path, hello, len, s->now_ns))
 		return;
-	}
-	s->door.mss[site] = door_client_mss(info.mss, mtu);
-	s->door.hurry_ns = s->now_ns + HURRY_NS;
 	if (s->conf.relay_ms)
-		(void)suci_path_set_liveness(s->ep, s->door.path[site],
-					     s->conf.relay_ms * (uint64_t)BASE_MS_NS,
+		(void)suci_path_set_liveness(s->ep, path, s->conf.relay_ms * (uint64_t)BASE_MS_NS,
 					     s->conf.relay_ms * (uint64_t)BASE_MS_NS / 4);
-	door_client_up(&s->door.client, site);
-}
-
-/* Is any of our relays there, or may it be? */
-static bool
-has_relay(const struct datagram_sock *s)
-{
-	for (uint32_t k = 0; k < s->door.nrelays; k++)
-		if (s->door.path[k] != NONE)
-			return true;
-	return false;
 }
 
 void
 datagram_door_down(struct datagram_sock *s, uint32_t site, enum suci_down why, const char *text)
 {
 	struct door_client *c = &s->door.client;
-	uint32_t path = s->door.path[site];
+	struct door_site *at = &s->door.sites.site[site];
+	uint32_t path = at->path;
 	bool refused = why == SUCI_DOWN_REFUSED, was_up = c->site[site].up;
 	snprintf(s->door.why, sizeof s->door.why, "our relay %s%.70s",
-		 refused  ? "refuses us: "
-		 : was_up ? "is gone"
-			  : "does not answer",
+		 refused       ? "refuses us: "
+		 : at->is_none ? "is not a relay"
+		 : was_up      ? "is gone"
+			       : "does not answer",
 		 refused && text ? text : "");
-	s->door.path[site] = NONE;
-	refused = refused && !has_relay(s);
+	at->path = NONE;
+	at->is_none = false; /* it may be one when it is called again */
+	refused = refused && door_sites_alone(&s->door.sites);
 	if (refused)
 		s->door.error = ECONNREFUSED;
-	door_client_down(c, site, !refused, s->now_ns);
+	door_sites_down(&s->door.sites, site, !refused, s->now_ns);
 	s->door.have = s->door.own[OWN].state == DOOR_CLIENT_HAVE;
 	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];

@@ -233,7 +233,7 @@ make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 		.user = s->lanes,
 	};
 	datagram_hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
-	s->ep = suci_udp_endpoint(s->udp, &e, &s->ep_mem);
+	s->ep = s->door.sites.ep = suci_udp_endpoint(s->udp, &e, &s->ep_mem);
 	s->fixed_bytes += (suci_footprint(&e.limits) + 63) & ~(size_t)63;
 	return s->ep ? 0 : -1;
 }
@@ -435,9 +435,7 @@ datagram_close(struct datagram_sock *s)
 		for (uint32_t i = 0; i < s->nplaces; i++)
 			if (s->peer[i].path != NONE && !s->peer[i].relayed)
 				suci_path_close(s->ep, s->peer[i].path, "", s->now_ns);
-		for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-			if (s->door.path[k] != NONE)
-				suci_path_close(s->ep, s->door.path[k], "", s->now_ns);
+		door_sites_close(&s->door.sites, "", s->now_ns);
 		suci_udp_tx(s->udp, s->now_ns);
 	}
 	dismantle_sock(s);

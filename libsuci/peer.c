@@ -93,7 +93,7 @@ bool
 datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 {
 	uint32_t from = p->own + prio, to = p->label + prio, lane;
-	uint32_t site = p->relayed ? datagram_door_site(s, path) : NONE;
+	uint32_t site = p->relayed ? door_sites_at(&s->door.sites, path) : NONE;
 	struct suci_lane_conf c = {
 		.path = path,
 		.tx_dst_label = to,
@@ -103,7 +103,7 @@ datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, 
 		.direct = !p->relayed,
 		.crc = s->conf.flags & DATAGRAM_CRC,
 		.prio = (uint8_t)prio,
-		.mss = site != NONE ? s->door.mss[site] : 0,
+		.mss = site != NONE ? door_sites_mss(&s->door.sites, site) : 0,
 		.window = p->relayed ? WINDOW_FIRST : WINDOW,
 		.window_max = WINDOW,
 		.life = p->relayed ? p->life : 0,
@@ -335,7 +335,7 @@ on_peer_note(void *user, uint32_t path, const void *note, size_t len, uint64_t n
 	struct peer *p = s->path_peer[path];
 	const uint8_t *b = note;
 	(void)now_ns;
-	uint32_t site = datagram_door_site(s, path);
+	uint32_t site = door_sites_at(&s->door.sites, path);
 	if (site != NONE)
 		datagram_door_note(s, site, note, len);
 	if (!p || p->path != path || len != NOTE_BYTES)
@@ -407,7 +407,7 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
-	uint32_t site = datagram_door_site(s, path);
+	uint32_t site = door_sites_at(&s->door.sites, path);
 	if (site != NONE) {
 		datagram_door_up(s, site, hello, len);
 		return;
@@ -459,7 +459,7 @@ on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *tex
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
-	uint32_t site = datagram_door_site(s, path);
+	uint32_t site = door_sites_at(&s->door.sites, path);
 	s->path_peer[path] = NULL;
 	if (site != NONE)
 		datagram_door_down(s, site, why, text);
@@ -494,7 +494,7 @@ on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
-	uint32_t prio = dst_label % PRIOS, site = datagram_door_site(s, path);
+	uint32_t prio = dst_label % PRIOS, site = door_sites_at(&s->door.sites, path);
 	if (site != NONE)
 		return datagram_door_unknown(s, site, dst_label, src_label);
 	if (!p || p->path != path || src_label != p->label + prio || dst_label != p->own + prio ||
