@@ -147,7 +147,7 @@ launch_await_answer(struct launch_awaited *l, struct launch_await *a, const char
 }
 
 static bool
-note_word(struct launch_awaited *l, const char *name, const char *why, bool ended)
+note_of_job(struct launch_awaited *l, const char *name, const char *why, bool ended)
 {
 	for (struct launch_await *a = l->first; a; a = a->next) {
 		if (name[0] == '\0' || strcmp(a->name, name) != 0)
@@ -167,13 +167,13 @@ note_word(struct launch_awaited *l, const char *name, const char *why, bool ende
 bool
 launch_await_unmet(struct launch_awaited *l, const char *name, const char *why)
 {
-	return note_word(l, name, why, false);
+	return note_of_job(l, name, why, false);
 }
 
 bool
 launch_await_ended(struct launch_awaited *l, const char *name, const char *why)
 {
-	return note_word(l, name, why, true);
+	return note_of_job(l, name, why, true);
 }
 
 bool

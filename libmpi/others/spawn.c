@@ -231,9 +231,9 @@ on_unmet(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_i
 
 /* PRRTE says it of each job that was started from here, however it has ended. */
 static void
-on_end(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
-       size_t ninfo, pmix_info_t *results, size_t nresults, pmix_event_notification_cbfunc_fn_t done,
-       void *arg)
+on_job_end(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+	   size_t ninfo, pmix_info_t *results, size_t nresults,
+	   pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
 	const char *job = source ? source->nspace : NULL;
 
@@ -275,7 +275,7 @@ watch_for_unmet(void)
 
 	if (atomic_compare_exchange_strong(&expected_here.watching, &no, 1)) {
 		PMIx_Register_event_handler(&unmet, 1, NULL, 0, on_unmet, note_watching, NULL);
-		PMIx_Register_event_handler(&end, 1, NULL, 0, on_end, note_watching, NULL);
+		PMIx_Register_event_handler(&end, 1, NULL, 0, on_job_end, note_watching, NULL);
 	}
 	lmpi_wait_for(is_watching, NULL);
 }

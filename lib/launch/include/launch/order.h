@@ -7,8 +7,8 @@
  * error code, those of a command beside each other.
  *
  * Awaited are jobs of which the launcher tells by name: that it has started one, and that one does
- * not come, or has ended.  The second may be heard before the first; LAUNCH_EARLY_MAX such words are
- * kept as long as an answer is outstanding.
+ * not come, or has ended.  The second may be heard before the first; LAUNCH_EARLY_MAX such words
+ * are kept as long as an answer is outstanding.
  *
  * Sans-I/O.  Memory  the owner's: an await stays until it is forgotten.  Threads  one at a time.
  * Errors   false.  Limits  LAUNCH_NAME, LAUNCH_WHY: longer texts are cut. */
