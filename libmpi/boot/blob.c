@@ -15,10 +15,14 @@
 #define VERSION_BYTES 16u
 #define CARD_MAGIC    0x4c4d4435u /* "LMD5" */
 #define CARD_DOOR     52u
-#define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
-#define JOB_HEAD      48u
-#define JOB_CLIENT    4u
-#define JOB_HOST      28u
+/* The end of its field for the node's name has the hall, if the name is short enough: libmpi 0.9.0
+ * reads no further than the name. */
+#define CARD_NODE  64u
+#define CARD_HALL  16u
+#define JOB_MAGIC  0x4c4d4a33u /* "LMJ3" */
+#define JOB_HEAD   48u
+#define JOB_CLIENT 4u
+#define JOB_HOST   28u
 
 static void
 write_place(struct base_writer *w, const struct suci_addr *at)
@@ -91,6 +95,37 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
 	return base_reader_ok(&r) && base_reader_left(&r) == 0;
 }
 
+static void
+write_node_field(struct base_writer *w, const struct lmpi_card *c)
+{
+	uint8_t field[CARD_NODE] = {0};
+	size_t n = strnlen(c->node, sizeof field - 1);
+	struct base_writer hall = base_writer(field + CARD_NODE - CARD_HALL, CARD_HALL);
+
+	memcpy(field, c->node, n);
+	if (n < CARD_NODE - CARD_HALL) {
+		base_write_be32(&hall, (uint32_t)c->hall.pid);
+		base_write_be32(&hall, (uint32_t)c->hall.fd);
+		base_write_be64(&hall, c->hall.key);
+	}
+	base_write_bytes(w, field, sizeof field);
+}
+
+static void
+read_node_field(const uint8_t field[CARD_NODE], struct lmpi_card *c)
+{
+	size_t n = strnlen((const char *)field, CARD_NODE - 1);
+	struct base_reader hall = base_reader(field + CARD_NODE - CARD_HALL, CARD_HALL);
+	struct lmpi_hall_place at;
+
+	memcpy(c->node, field, n);
+	at.pid = (int32_t)base_read_be32(&hall);
+	at.fd = (int32_t)base_read_be32(&hall);
+	at.key = base_read_be64(&hall);
+	if (n < CARD_NODE - CARD_HALL && at.pid > 0 && at.fd >= 0 && at.key != 0)
+		c->hall = at;
+}
+
 void
 lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
 {
@@ -102,7 +137,7 @@ lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
 	base_write_be32(&w, c->number);
 	write_place(&w, &c->at);
 	base_write_be16(&w, c->has_door ? (uint16_t)door_address_encode(&c->door, door) : 0);
-	base_write_bytes(&w, c->node, sizeof c->node);
+	write_node_field(&w, c);
 	base_write_bytes(&w, door, sizeof door);
 }
 
@@ -119,8 +154,8 @@ lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
 	c->number = base_read_be32(&r);
 	c->at = read_place(&r);
 	uint16_t door = base_read_be16(&r);
-	if ((p = base_read_bytes(&r, sizeof c->node)))
-		memcpy(c->node, p, sizeof c->node - 1);
+	if ((p = base_read_bytes(&r, CARD_NODE)))
+		read_node_field(p, c);
 	p = base_read_bytes(&r, CARD_DOOR);
 	c->has_door = door > 0;
 	if (door > CARD_DOOR || (door > 0 && (!p || door_address_decode(p, door, &c->door) ||

@@ -95,6 +95,12 @@ void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_
 bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c,
 			 char why[LMPI_CONTACT_WHY]);
 
+/* Where those of other jobs on this machine find its hall (transport/hall.h). */
+struct lmpi_hall_place {
+	int32_t pid, fd; /* pid 0: it has none */
+	uint64_t key;
+};
+
 /* What a process tells those of other jobs (engine/others.h). */
 struct lmpi_card {
 	uint64_t job;	 /* name of its job */
@@ -104,6 +110,7 @@ struct lmpi_card {
 	char node[64]; /* NUL-terminated; "" unknown */
 	bool has_door;
 	struct door_address door; /* at a relay of its cluster */
+	struct lmpi_hall_place hall;
 };
 void lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES]);
 bool lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c);

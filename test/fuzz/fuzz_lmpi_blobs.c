@@ -52,6 +52,7 @@ card(const uint8_t *p, size_t len)
 	if (len < LMPI_CARD_BYTES || !lmpi_card_decode(p, &c))
 		return;
 	assert(memchr(c.node, 0, sizeof c.node));
+	assert(c.hall.pid == 0 ? c.hall.key == 0 : c.hall.pid > 0 && c.hall.fd >= 0 && c.hall.key);
 	lmpi_card_encode(&c, again);
 	assert(memcmp(p, again, 24) == 0); /* the length of its door too */
 }

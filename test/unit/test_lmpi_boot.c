@@ -520,16 +520,61 @@ who_cannot_talk_is_told(void **state)
 	assert_non_null(strstr(why, "the port is at 10.0.0.1, this process at fd00::2"));
 }
 
+static void
+card_says_where_the_hall_is(void **state)
+{
+	struct lmpi_card a = {.job = 7,
+			      .token = 8,
+			      .number = 9,
+			      .at = {.ip = V4(10, 0, 0, 7), .port = 40001, .family = 4},
+			      .hall = {.pid = 4242, .fd = 17, .key = 0x0123456789abcdefull}},
+			 b;
+	uint8_t bytes[LMPI_CARD_BYTES];
+
+	(void)state;
+	/* As long as it may be, and one more: the name is worth more. */
+	for (size_t n = 0; n < sizeof a.node; n++) {
+		memset(a.node, 0, sizeof a.node);
+		memset(a.node, 'n', n);
+		lmpi_card_encode(&a, bytes);
+		assert_true(lmpi_card_decode(bytes, &b));
+		assert_string_equal(a.node, b.node);
+		assert_int_equal(b.hall.pid, n < 48 ? 4242 : 0);
+		assert_int_equal(b.hall.key, n < 48 ? a.hall.key : 0);
+		/* libmpi 0.9.0 takes 63 bytes for the name. */
+		assert_int_equal(strnlen((char *)bytes + 44, 63), n);
+	}
+	memset(a.node + 4, 0, sizeof a.node - 4);
+	/* One of 0.9.0; and what is no process, no descriptor, no key. */
+	static const struct lmpi_hall_place none[] = {
+		{0}, {-1, 17, 1}, {0, 17, 1}, {4242, -1, 1}, {4242, 17, 0}};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+		a.hall = none[i];
+		lmpi_card_encode(&a, bytes);
+		assert_true(lmpi_card_decode(bytes, &b));
+		assert_string_equal(b.node, "nnnn");
+		assert_int_equal(b.hall.pid, 0);
+		assert_int_equal(b.hall.key, 0);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(names_have_places),  cmocka_unit_test(who_cannot_talk_is_told),
-		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
-		cmocka_unit_test(versions_that_fit),  cmocka_unit_test(clusters_of_another_release),
-		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
-		cmocka_unit_test(bridges_come_last),  cmocka_unit_test(server_syntax),
+		cmocka_unit_test(contact_round_trip),
+		cmocka_unit_test(card_says_where_the_hall_is),
+		cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(names_have_places),
+		cmocka_unit_test(who_cannot_talk_is_told),
+		cmocka_unit_test(hosts_of_a_client),
+		cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(versions_that_fit),
+		cmocka_unit_test(clusters_of_another_release),
+		cmocka_unit_test(address_of_a_node),
+		cmocka_unit_test(networks_syntax),
+		cmocka_unit_test(bridges_come_last),
+		cmocka_unit_test(server_syntax),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
