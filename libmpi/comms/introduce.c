@@ -167,7 +167,10 @@ exchange_groups(struct lmpi_comm *c, int leader, const struct lmpi_leaders *how,
 		rc = lmpi_coll_bcast_bytes(c, their_cards, (int64_t)n * LMPI_CARD_BYTES, leader);
 	if (rc == MPI_SUCCESS)
 		rc = adopt_cards(their_cards, n, remote);
-	return agree_outcome(c, leader, how, rc);
+	rc = agree_outcome(c, leader, how, rc);
+	if (rc == MPI_SUCCESS)
+		lmpi_others_met((*remote)->world, n);
+	return rc;
 }
 
 int

@@ -143,6 +143,8 @@ int lmpi_segment_make(struct lmpi_segment *s, uint64_t bytes);
 int lmpi_segment_map(struct lmpi_segment *s, int pid, int fd, uint64_t bytes);
 void lmpi_segment_seal(struct lmpi_segment *s);
 void lmpi_segment_unmap(struct lmpi_segment *s);
+/* Are messages with that process, and copies, in memory of this node? */
+bool lmpi_node_reads(uint32_t world);
 /* Copy n bytes between my memory and that of a process of this node.  false: not allowed. */
 bool lmpi_node_copy(uint32_t world, uint64_t address, void *mine, uint64_t n, bool write);
 

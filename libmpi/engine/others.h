@@ -11,8 +11,7 @@
  *	lmpi_meet_ready()	once, in each process: there is a socket
  *	lmpi_card_mine()	this process's card; all cards go to the others somehow
  *	lmpi_others_adopt()	those cards become slots
- *
- * Messages may go when all on both sides have adopted.
+ *	lmpi_others_met()	all on both sides have adopted: messages may go
  *
  * Two processes of different jobs have a path of their own, which says who they are, or a pair of
  * doors.  So neither needs to know its slot at the other, and threads may make the same processes
@@ -50,6 +49,8 @@ int lmpi_meet_ready(char why[LMPI_WHY]);
 void lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES]);
 /* n cards become world[n]: those that are known keep their slots, others get the next ones. */
 int lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LMPI_WHY]);
+/* How are those reached, by UDP or through shared memory?  Who is connected already stays so. */
+void lmpi_others_met(const uint32_t *world, uint32_t n);
 /* --- names (start/procs.c) */
 /* This job is called so by all its clusters; before any card is made. */
 void lmpi_job_called(uint64_t name);

@@ -82,7 +82,7 @@ await_if_near(struct lmpi_win *win, int rank)
 {
 	uint32_t world = rma_world(win, rank);
 
-	if (win->peer[rank].ctl != NULL || lmpi_world.proc[world].reach == LMPI_REACH_SHM)
+	if (win->peer[rank].ctl != NULL || lmpi_node_reads(world))
 		lmpi_rma_lock_await(&win->peer[rank]);
 }
 

@@ -28,6 +28,7 @@ lmpi_close_engine(void)
 	lmpi_light_fini();
 	lmpi_tcp_close();
 	lmpi_shm_close();
+	lmpi_hall_close();
 	lmpi_bell_close();
 	lmpi_engine_drop(&eng);
 	free(eng.peer);

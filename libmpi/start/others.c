@@ -50,6 +50,7 @@ lmpi_meet_ready(char why[LMPI_WHY])
 		at.port = lmpi_net_port();
 		lmpi_route[lmpi_world.rank].at = at;
 	}
+	lmpi_hall_open();
 	return lmpi_doors_ready(why);
 }
 
@@ -66,6 +67,7 @@ lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
 	if (!lmpi_world.hides_nodes)
 		memcpy(c.node, p->node, sizeof c.node);
 	c.has_door = lmpi_doors_mine(&c.door);
+	lmpi_hall_where(&c.hall);
 	lmpi_card_encode(&c, card);
 }
 
@@ -121,6 +123,8 @@ fill_slot(uint32_t slot, const struct lmpi_card *c)
 	lmpi_reach_by(peer, LMPI_REACH_DIRECT);
 	peer->eager_max = lmpi_eager();
 	r->door = goes_by_door(c);
+	if (!r->door)
+		lmpi_hall_enter(slot, &c->hall);
 	return !r->door || lmpi_doors_import(slot, &c->door);
 }
 
@@ -198,6 +202,13 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LM
 		}
 	}
 	return LMPI_OK;
+}
+
+void
+lmpi_others_met(const uint32_t *world, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		lmpi_hall_met(world[i]);
 }
 
 void

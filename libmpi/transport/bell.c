@@ -46,6 +46,18 @@ lmpi_bell_close(void)
 	}
 }
 
+bool
+lmpi_bell_tell(int32_t *fd, uint32_t *inode)
+{
+	struct stat st;
+
+	if (bell[1] < 0 || fstat(bell[1], &st) < 0)
+		return false;
+	*fd = bell[1];
+	*inode = (uint32_t)st.st_ino;
+	return true;
+}
+
 int
 lmpi_bell_fd(void)
 {

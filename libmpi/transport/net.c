@@ -120,6 +120,16 @@ lmpi_net_open_path(uint32_t world)
 	return 0;
 }
 
+bool
+lmpi_net_reach(uint32_t world)
+{
+	int err = lmpi_net_open_path(world);
+
+	if (err)
+		lmpi_fail("cannot open a path to rank %u: %s", world, suci_strerror(err));
+	return err == 0;
+}
+
 /* The path and the lane to a process of my cluster or a directly reachable one. */
 static bool
 open_direct(struct lmpi_peer *peer)
@@ -129,12 +139,8 @@ open_direct(struct lmpi_peer *peer)
 	if (net.pool)
 		return lmpi_pool_may_send(peer) &&
 		       lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
-	int err = lmpi_net_open_path(peer->world);
-	if (err) {
-		lmpi_fail("cannot open a path to rank %u: %s", peer->world, suci_strerror(err));
-		return false;
-	}
-	return lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
+	return lmpi_net_reach(peer->world) &&
+	       lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
 }
 
 static bool

@@ -276,7 +276,9 @@ why_not_accept(const struct relay_hello *h, const char *not_mine)
 	if (slot == UINT32_MAX)
 		return h->token == relay_hello_token(lmpi_loop.token, h->label) ? "no such rank"
 										: not_mine;
-	if (lmpi_route[slot].reach != LMPI_REACH_DIRECT)
+	/* With a guest of this machine only messages go another way. */
+	if (lmpi_route[slot].reach != LMPI_REACH_DIRECT &&
+	    (lmpi_route[slot].reach != LMPI_REACH_SHM || slot < lmpi_world.size))
 		return "no such rank";
 	return eng.peer[slot].lost ? "this job goes on without you" : NULL;
 }

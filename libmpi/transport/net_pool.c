@@ -12,12 +12,8 @@
 static bool
 open_pooled(void *user, uint32_t world, uint64_t now_ns)
 {
-	int err = lmpi_net_open_path(world);
-
 	(void)user, (void)now_ns;
-	if (err)
-		lmpi_fail("cannot open a path to rank %u: %s", world, suci_strerror(err));
-	return err == 0;
+	return lmpi_net_reach(world);
 }
 
 static void

@@ -490,7 +490,8 @@ close_direct(const char *text)
 	for (uint32_t r = 0; r < lmpi_world.slots; r++) {
 		const struct lmpi_route *peer = &lmpi_route[r];
 
-		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
+		if ((peer->reach == LMPI_REACH_DIRECT || peer->reach == LMPI_REACH_SHM) &&
+		    peer->path != UINT32_MAX)
 			suci_path_close(net.ep, peer->path, text, now);
 	}
 	lmpi_doors_leave(text);

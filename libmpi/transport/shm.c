@@ -7,10 +7,14 @@
  *
  * Messages above lmpi_shm_eager_max() are read by the receiver straight out of
  * the sender's memory (process_vm_readv), long ones by both at once (shm_share.h);
- * where the system forbids that they go through the ring in pieces. */
+ * where the system forbids that they go through the ring in pieces.
+ *
+ * Guests are processes of other jobs of this machine: their rings are in halls (hall.h), their
+ * places in the table behind those of the node. */
 #include "transport.h"
 #include "cycles.h"
 #include "distance.h"
+#include "hall.h"
 #include "shm_ring.h"
 #include "shm_share.h"
 
@@ -43,20 +47,9 @@
 #define RING_WIDE_BYTES (256u << 10)
 #define RING_WIDE_RANKS 2
 
-struct segment {
-	_Atomic uint32_t dozing; /* owner sets; who clears it rings the bell */
-	uint32_t magic;
-	uint32_t nrings;
-	uint32_t barrier; /* owner makes the barriers of all when it dozes */
-	uint64_t ring_bytes;
-	uint32_t eager_node, eager_wide, share, piece; /* struct lmpi_tuned of its owner */
-	uint8_t fill[24];
-	/* nrings x (struct lmpi_share, struct lmpi_ring, ring_bytes) */
-};
-_Static_assert(sizeof(struct segment) == 64, "laid out the same in all processes");
-
-static struct shm_peer { /* another process of my node, by node index */
-	struct segment *seg;
+/* struct lmpi_shm_head, then nrings x (struct lmpi_share, struct lmpi_ring, ring_bytes) */
+static struct shm_peer { /* another process of my node, by node index; then guests */
+	struct lmpi_shm_head *seg;
 	uint64_t seg_bytes;
 	struct lmpi_ring_tx tx;		    /* my ring in its segment */
 	struct lmpi_ring_rx rx;		    /* its ring in mine */
@@ -67,11 +60,13 @@ static struct shm_peer { /* another process of my node, by node index */
 	bool barrier; /* it makes my barriers, see wake_shm() */
 	bool shunned;
 	char bell[32];
-	int bell_fd; /* kept for lmpi_bell_ring() */
+	int bell_fd;	      /* kept for lmpi_bell_ring() */
+	uint64_t key, key_at; /* a guest: what is to be found at key_at in its memory */
 } * shm_peer;
-static uint32_t nshm_peers, attached;
-static struct segment *mine;
+static uint32_t nnode, nshm_peers, attached; /* of the node; all; those with memory */
+static struct lmpi_shm_head *mine;
 static uint64_t mine_bytes, ring_bytes;
+static struct lmpi_shm_head *hall; /* of mine; NULL: none */
 static int mine_fd = -1;
 static uint32_t dozers; /* threads of mine */
 
@@ -94,14 +89,14 @@ channel_bytes(uint64_t bytes)
 }
 
 static struct lmpi_share *
-share_at(struct segment *s, uint64_t bytes, uint32_t i)
+share_at(struct lmpi_shm_head *s, uint64_t bytes, uint32_t i)
 {
 	uint8_t *p = (uint8_t *)s + sizeof *s + i * channel_bytes(bytes);
 	return (struct lmpi_share *)(void *)p;
 }
 
 static struct lmpi_ring *
-ring_at(struct segment *s, uint64_t bytes, uint32_t i)
+ring_at(struct lmpi_shm_head *s, uint64_t bytes, uint32_t i)
 {
 	return (struct lmpi_ring *)(void *)(share_at(s, bytes, i) + 1);
 }
@@ -109,7 +104,7 @@ ring_at(struct segment *s, uint64_t bytes, uint32_t i)
 static uint64_t
 segment_bytes(uint32_t n, uint64_t bytes)
 {
-	return sizeof(struct segment) + n * channel_bytes(bytes);
+	return sizeof(struct lmpi_shm_head) + n * channel_bytes(bytes);
 }
 
 int
@@ -124,7 +119,7 @@ lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place)
 	mine = mmap(NULL, mine_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
 	if (mine == MAP_FAILED)
 		goto fail;
-	nshm_peers = node_size;
+	nnode = nshm_peers = node_size;
 	mine->magic = MAGIC;
 	mine->nrings = node_size;
 	mine->ring_bytes = ring_bytes;
@@ -208,8 +203,7 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	}
 	close(fd);
 	m->seg_bytes = place->bytes;
-	if (m->seg->magic != MAGIC || m->seg->nrings != nshm_peers ||
-	    m->seg->ring_bytes != ring_bytes) {
+	if (m->seg->magic != MAGIC || m->seg->nrings != nnode || m->seg->ring_bytes != ring_bytes) {
 		errno = EPROTO;
 		goto fail;
 	}
@@ -272,10 +266,10 @@ lmpi_shm_close(void)
 	}
 	if (mine)
 		munmap(mine, mine_bytes);
-	mine = NULL;
+	mine = hall = NULL;
 	free(shm_peer);
 	shm_peer = NULL;
-	nshm_peers = attached = 0;
+	nnode = nshm_peers = attached = 0;
 }
 
 bool
@@ -299,7 +293,7 @@ lmpi_shm_cores(void)
 uint64_t
 lmpi_shm_eager_max(void)
 {
-	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nshm_peers)
+	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nnode)
 		return lmpi_tuned.eager_wide;
 	return lmpi_tuned.eager_node;
 }
@@ -341,6 +335,8 @@ note_distance(const struct shm_peer *m, size_t len, uint64_t cycles)
 {
 	struct lmpi_peer *peer = &eng.peer[m->world];
 
+	if (m->key != 0)
+		return; /* it is about the other one of a node of two */
 	(void)lmpi_distance_copied(&near.of_other, len, cycles);
 	if (near.of_other.far && peer->eager_max > lmpi_tuned.eager_node) {
 		near.eager_max = peer->eager_max;
@@ -370,7 +366,7 @@ static uint64_t
 eager_shm(struct lmpi_engine *e, const struct lmpi_peer *peer)
 {
 	(void)e;
-	if (!near.on || near.eager_max <= peer->eager_max)
+	if (!near.on || near.eager_max <= peer->eager_max || shm_peer[peer->at].key != 0)
 		return peer->eager_max;
 	return near.of_other.far && ++near.asked % FAR_EVERY != 0 ? peer->eager_max
 								  : near.eager_max;
@@ -398,7 +394,7 @@ send_record(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr
 static bool
 send_pieces(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
-	size_t most = lmpi_ring_payload_max(ring_bytes) - sizeof out->hdr;
+	size_t most = lmpi_ring_payload_max(shm_peer[peer->at].tx.size) - sizeof out->hdr;
 
 	do {
 		size_t n = out->len - out->sent < most ? (size_t)(out->len - out->sent) : most;
@@ -520,16 +516,29 @@ lmpi_shm_shun(const struct lmpi_peer *peer)
 	shm_peer[peer->at].shunned = true;
 }
 
+/* Make the barriers of all who look whether this process dozes; false: do not sleep on a guess. */
+static bool
+tell_dozing(void)
+{
+	bool all = (mine && mine->barrier) || (hall && hall->barrier);
+
+	if (mine)
+		atomic_store(&mine->dozing, 1);
+	if (hall)
+		atomic_store(&hall->dozing, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	/* It was there when we began. */
+	return !all || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
 bool
 lmpi_shm_doze(void)
 {
-	if (!mine)
-		return true;
 	dozers++;
-	atomic_store(&mine->dozing, 1);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (mine->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0) {
-		lmpi_shm_awake(); /* it was there when we began: do not sleep on a guess */
+	if (!mine && !hall)
+		return true;
+	if (!tell_dozing()) {
+		lmpi_shm_awake();
 		return false;
 	}
 	for (uint32_t i = 0; i < nshm_peers; i++) {
@@ -551,8 +560,39 @@ lmpi_shm_doze(void)
 void
 lmpi_shm_awake(void)
 {
-	if (mine && --dozers == 0)
+	if (--dozers > 0)
+		return;
+	if (mine)
 		atomic_store_explicit(&mine->dozing, 0, memory_order_relaxed);
+	if (hall)
+		atomic_store_explicit(&hall->dozing, 0, memory_order_relaxed);
+}
+
+/* One system call's worth.  A guest's pid may have become another process's: what is at key_at in
+ * its memory says so, in the same call where that is possible. */
+static ssize_t
+copy_some(const struct shm_peer *m, uint64_t address, void *mem, size_t n, bool write)
+{
+	uint64_t key = m->key;
+	struct iovec local[] = {{&key, sizeof key}, {mem, n}};
+	struct iovec remote[] = {{(void *)(uintptr_t)m->key_at, sizeof key},
+				 {(void *)(uintptr_t)address, n}};
+	ssize_t r;
+
+	if (m->key != 0) {
+		key = 0;
+		r = process_vm_readv(m->pid, local, write ? 1 : 2, remote, write ? 1 : 2, 0);
+		if (r < (ssize_t)sizeof key)
+			return r < 0 ? r : 0;
+		if (key != m->key) {
+			errno = ESRCH;
+			return -1;
+		}
+		if (!write)
+			return r - (ssize_t)sizeof key;
+	}
+	return write ? process_vm_writev(m->pid, local + 1, 1, remote + 1, 1, 0)
+		     : process_vm_readv(m->pid, local + 1, 1, remote + 1, 1, 0);
 }
 
 /* 1: done, 0: not allowed, -1: the process is gone. */
@@ -564,10 +604,8 @@ copy_shm(struct shm_peer *m, uint64_t address, void *mem, uint64_t n, bool write
 	if (m->no_copy)
 		return 0;
 	while (at < n) {
-		struct iovec local = {(uint8_t *)mem + at, (size_t)(n - at)};
-		struct iovec remote = {(void *)(uintptr_t)(address + at), (size_t)(n - at)};
-		ssize_t r = write ? process_vm_writev(m->pid, &local, 1, &remote, 1, 0)
-				  : process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+		ssize_t r =
+			copy_some(m, address + at, (uint8_t *)mem + at, (size_t)(n - at), write);
 		if (r > 0) {
 			at += (uint64_t)r;
 		} else if (r < 0 && errno == EINTR) {
@@ -669,12 +707,85 @@ help(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t number, const
 }
 
 bool
+lmpi_node_reads(uint32_t world)
+{
+	return lmpi_route[world].reach == LMPI_REACH_SHM;
+}
+
+bool
 lmpi_node_copy(uint32_t world, uint64_t address, void *mem, uint64_t n, bool write)
 {
 	const struct lmpi_peer *peer = &eng.peer[world];
 
 	return (peer->caps & LMPI_CAP_MEMORY) &&
 	       copy_shm(&shm_peer[peer->at], address, mem, n, write) == 1;
+}
+
+/* --- guests */
+
+bool
+lmpi_shm_open_hall(struct lmpi_shm_head *head, uint32_t seats)
+{
+	struct shm_peer *all = realloc(shm_peer, (nnode + seats) * sizeof *all);
+
+	if (!all)
+		return false;
+	shm_peer = all;
+	memset(all + nnode, 0, seats * sizeof *all);
+	hall = head;
+	/* Other threads may be asleep. */
+	atomic_store(&hall->dozing, dozers > 0);
+	return true;
+}
+
+uint32_t
+lmpi_shm_guest(uint32_t seat, const struct lmpi_shm_guest *g)
+{
+	uint32_t at = nnode + seat;
+	struct shm_peer *m = &shm_peer[at];
+	uint64_t key;
+
+	*m = (struct shm_peer){
+		.seg = g->head,
+		.seg_bytes = g->bytes,
+		.tx = {.ring = g->ring_to, .size = g->ring_bytes},
+		.rx = {.ring = g->ring_from, .size = g->ring_bytes},
+		.from_me = g->from_me,
+		.to_me = g->to_me,
+		.world = g->world,
+		.pid = g->pid,
+		.barrier = hall->barrier && g->head->barrier,
+		.no_copy = lmpi_knob_number(LMPI_KNOB_CMA) == 0,
+		.bell_fd = -1,
+		.key = g->key,
+		.key_at = g->key_at,
+	};
+	memcpy(m->bell, g->bell, sizeof m->bell);
+	nshm_peers = at < nshm_peers ? nshm_peers : at + 1;
+	attached++;
+	/* Does this system allow it at all? */
+	m->no_copy |= copy_shm(m, m->key_at, &key, sizeof key, false) != 1;
+	lmpi_set_spin(attached + 1);
+	return at;
+}
+
+bool
+lmpi_shm_drop(uint32_t seat)
+{
+	struct shm_peer *m = &shm_peer[nnode + seat];
+
+	if (!m->seg)
+		return true;
+	struct lmpi_peer *peer = &eng.peer[m->world];
+	if (!peer->lost && lmpi_net_wanted && lmpi_net_wanted(m->world))
+		return false;
+	munmap(m->seg, m->seg_bytes);
+	lmpi_bell_drop(&m->bell_fd);
+	if (!peer->lost)
+		lmpi_reach_by(peer, LMPI_REACH_DIRECT);
+	*m = (struct shm_peer){0};
+	attached--;
+	return true;
 }
 
 const struct lmpi_transport lmpi_shm_transport = {

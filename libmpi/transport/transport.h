@@ -3,6 +3,7 @@
  * engine/transports.h.
  *
  *   shm.c      processes of my node: byte rings in shared memory
+ *   hall.c     those of other jobs on this machine: where their rings are
  *   net.c      everybody else: Suci over one UDP socket
  *   doors.c    processes of other jobs in other clusters: lanes between doors, over net.c
  *   streams.c  data of long messages to other nodes, over TCP where that costs less
@@ -61,11 +62,46 @@ void lmpi_shm_by_hand(void);
 /* Shorter ones are not worth telling the sender to help. */
 #define LMPI_SHARE_MIN (40u << 10)
 
+/* --- hall.c: processes of other jobs of this machine (hall.h) */
+struct lmpi_hall_place;
+/* Make mine, if this process uses shared memory; free seats of the dead.  Any number of times. */
+void lmpi_hall_open(void);
+/* For the card; zeros: there is none. */
+void lmpi_hall_where(struct lmpi_hall_place *p);
+/* World is new, and its card says that its hall is there: take a seat.  Whatever else is there, and
+ * whoever else's: nothing happens. */
+void lmpi_hall_enter(uint32_t world, const struct lmpi_hall_place *p);
+/* Both sides have adopted each other: is it reached through shared memory from now on? */
+void lmpi_hall_met(uint32_t world);
+void lmpi_hall_close(void);
+/* --- shm.c for hall.c */
+struct lmpi_shm_head;
+struct lmpi_ring;
+struct lmpi_share;
+struct lmpi_shm_guest {
+	struct lmpi_shm_head *head; /* of its hall, bytes long; shm.c's to unmap */
+	uint64_t bytes, ring_bytes;
+	struct lmpi_ring *ring_to, *ring_from;
+	struct lmpi_share *from_me, *to_me;
+	uint32_t world;
+	int32_t pid;
+	uint64_t key, key_at; /* what is to be found where in its memory */
+	char bell[32];
+};
+/* This process dozes there, too, and so many guests may come.  False: no memory. */
+bool lmpi_shm_open_hall(struct lmpi_shm_head *head, uint32_t seats);
+/* Returns its number for peer->at. */
+uint32_t lmpi_shm_guest(uint32_t seat, const struct lmpi_shm_guest *g);
+/* Who has that seat is dead.  False: it is still needed. */
+bool lmpi_shm_drop(uint32_t seat);
+
 /* --- bell.c */
 /* Make my doorbell; its name goes into name (NUL-terminated).  0 or -errno. */
 int lmpi_bell_make(char name[32]);
 void lmpi_bell_close(void);
 int lmpi_bell_fd(void);
+/* What its name is made of: the descriptor and the inode.  False: there is none. */
+bool lmpi_bell_tell(int32_t *fd, uint32_t *inode);
 /* Wake the process whose bell has that name; *kept is -1 before the first time, and belongs
  * to this bell until lmpi_bell_drop(). */
 void lmpi_bell_ring(const char *name, int *kept);
@@ -105,6 +141,8 @@ int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t se
 int lmpi_net_connect_relays(void);
 void lmpi_net_survive(void);
 bool lmpi_net_is_open(void);
+/* There is a path to that process, or will be; false: the job fails. */
+bool lmpi_net_reach(uint32_t world);
 /* Relays lead from here to other clusters of the job. */
 bool lmpi_net_has_relays(void);
 /* There are processes from now on that were not known at start-up.  0 or -errno. */

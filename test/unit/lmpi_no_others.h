@@ -27,6 +27,12 @@ lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t *world, char why[LM
 }
 
 void
+lmpi_others_met(const uint32_t *world, uint32_t n)
+{
+	(void)world, (void)n;
+}
+
+void
 lmpi_job_called(uint64_t name)
 {
 	(void)name;

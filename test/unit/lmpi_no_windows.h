@@ -42,6 +42,13 @@ lmpi_segment_unmap(struct lmpi_segment *s)
 }
 
 bool
+lmpi_node_reads(uint32_t world)
+{
+	(void)world;
+	return false;
+}
+
+bool
 lmpi_node_copy(uint32_t world, uint64_t address, void *mine, uint64_t n, bool write)
 {
 	(void)world;
