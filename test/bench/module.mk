@@ -101,6 +101,11 @@ bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
 bench-spawn: $(LMPI_ALL) $(B)/bin/mpirun
 	@test/bench/spawn.sh $(B)
 
+## bench-near    messages with a process that was spawned, beside ranks of one job and Open MPI; ROUNDS
+.PHONY: bench-near
+bench-near: $(LMPI_ALL) $(B)/bin/mpirun
+	@test/bench/near.sh $(B)
+
 ## bench-takeover  seeded kills of ranks under mpispd; KILLS SEED RANKS SPARES; build/bench/takeover.* (root)
 .PHONY: bench-takeover
 bench-takeover: $(B)/bin/mpispd $(B)/bin/mpispctl $(B)/examples/takeover
