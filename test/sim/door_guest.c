@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "door_guest.h"
-
+#include "doors.h"
 #include "pieces.h"
 
 #include "base/assert.h"
@@ -11,8 +10,8 @@
 
 #define IPV4 0x0a000001u
 
-static struct doors_relay *
-relay_at(const struct door_guest *g, uint32_t site)
+struct doors_relay *
+door_guest_relay(const struct door_guest *g, uint32_t site)
 {
 	return &g->d->relay[g->cluster + site * g->d->conf.nclusters];
 }
@@ -20,17 +19,43 @@ relay_at(const struct door_guest *g, uint32_t site)
 void
 door_guest_place(struct door_guest *g, struct doors *d, uint32_t i, sim_fn *deliver, void *user)
 {
-	struct sim_link_conf lan = {.delay_ns = d->conf.lan_ns};
+	struct sim_link_conf lan = {.delay_ns = d->conf.lan_ns + (i ? 0 : d->conf.slow_ns)};
 	g->d = d;
 	g->cluster = i % d->conf.nclusters;
 	g->ipv4 = IPV4 + i / d->conf.nclusters;
 	g->port = sim_add_port(d->s, user, deliver, g->cluster, g->ipv4);
 	for (uint32_t k = 0; k < d->conf.relays; k++) {
 		uint32_t out = sim_add_link(d->s, &lan), in = sim_add_link(d->s, &lan);
-		uint32_t relay = relay_at(g, k)->port[RELAY_LEG_PRIVATE];
+		uint32_t relay = door_guest_relay(g, k)->port[RELAY_LEG_PRIVATE];
 		sim_set_route(d->s, g->port, relay, &out, 1);
 		sim_set_route(d->s, relay, g->port, &in, 1);
 	}
+}
+
+static void
+start_endpoint(struct door_guest *g, struct door_client *client, struct suci_config *c)
+{
+	g->ep_mem = doors_memory(suci_footprint(&c->limits));
+	g->ep = suci_new(g->ep_mem, c, g->d->s->now_ns);
+	BASE_ASSERT(g->ep);
+	door_sites_init(&g->sites, client, g->ep);
+	for (uint32_t k = 0; k < g->d->conf.relays; k++) {
+		struct suci_addr at = relay_addr_v4(door_guest_relay(g, k)->ipv4[RELAY_LEG_PRIVATE],
+						    UDP_PORT, RELAY_LEG_PRIVATE);
+		door_sites_add(&g->sites, &at);
+	}
+	g->wake_ns = BASE_NEVER_NS;
+	g->say_ns = 0;
+}
+
+void
+door_guest_start_bare(struct door_guest *g, struct door_client *client, uint32_t life,
+		      uint32_t paths, const struct suci_ops *ops)
+{
+	struct suci_config c = doors_endpoint_conf(g->d, paths, g->ipv4, life);
+	c.ops = ops;
+	c.user = g;
+	start_endpoint(g, client, &c);
 }
 
 void
@@ -49,26 +74,18 @@ door_guest_start(struct door_guest *g, struct door_client *client, uint32_t life
 	struct suci_config c = doors_endpoint_conf(g->d, 64, g->ipv4, life);
 	g->lanes_mem = doors_memory(suci_lanes_footprint(&l.limits));
 	g->lanes = suci_lanes_new(g->lanes_mem, &l);
+	BASE_ASSERT(g->lanes);
 	c.ops = suci_lanes_ops();
 	c.user = g->lanes;
-	g->ep_mem = doors_memory(suci_footprint(&c.limits));
-	g->ep = suci_new(g->ep_mem, &c, g->d->s->now_ns);
-	BASE_ASSERT(g->lanes && g->ep);
+	start_endpoint(g, client, &c);
 	suci_lanes_bind(g->lanes, g->ep);
-	door_sites_init(&g->sites, client, g->ep);
-	for (uint32_t k = 0; k < g->d->conf.relays; k++) {
-		struct suci_addr at = relay_addr_v4(relay_at(g, k)->ipv4[RELAY_LEG_PRIVATE],
-						    UDP_PORT, RELAY_LEG_PRIVATE);
-		door_sites_add(&g->sites, &at);
-	}
-	g->wake_ns = BASE_NEVER_NS;
-	g->say_ns = 0;
 }
 
 void
 door_guest_end(struct door_guest *g)
 {
-	(void)suci_lanes_fini(g->lanes);
+	if (g->lanes)
+		(void)suci_lanes_fini(g->lanes);
 	free(g->ep_mem);
 	free(g->lanes_mem);
 }
@@ -129,7 +146,7 @@ door_guest_bounce(const struct door_guest *g, uint64_t b)
 	struct sim *s = g->d->s;
 	struct suci_addr at = relay_addr_v4(g->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 	for (uint32_t k = 0; k < g->d->conf.relays; k++) {
-		struct doors_relay *r = relay_at(g, k);
+		struct doors_relay *r = door_guest_relay(g, k);
 		if (!r->alive || r->port[RELAY_LEG_PRIVATE] != s->buf[b].from)
 			continue;
 		suci_path_unreachable(r->ep, &at, s->buf[b].data, s->buf[b].len, s->now_ns);

@@ -7,10 +7,13 @@
 #ifndef SIM_DOOR_GUEST_H
 #define SIM_DOOR_GUEST_H
 
-#include "doors.h"
+#include "sim.h"
 
 #include "door/sites.h"
 #include "suci/lane.h"
+
+struct doors;
+struct doors_relay;
 
 struct door_guest {
 	struct doors *d;
@@ -18,19 +21,25 @@ struct door_guest {
 	struct door_sites sites; /* its paths to the relays */
 	void *ep_mem, *lanes_mem;
 	struct suci *ep;
-	struct suci_lanes *lanes;
+	struct suci_lanes *lanes; /* or NULL */
 	uint64_t wake_ns, say_ns; /* say_ns: its client or its lanes have something to say */
 };
 
-/* The i-th of all clusters: its links.  deliver gets user. */
+/* The i-th of all clusters, the first one far from its relays (conf.slow_ns): its links.  deliver
+ * gets user. */
 void door_guest_place(struct door_guest *g, struct doors *d, uint32_t i, sim_fn *deliver,
 		      void *user);
 /* A new life of it, whose user is g. */
 void door_guest_start(struct door_guest *g, struct door_client *client, uint32_t life,
 		      uint32_t lanes, const struct suci_lane_ops *ops);
+/* The same without lanes: its endpoint's calls are these. */
+void door_guest_start_bare(struct door_guest *g, struct door_client *client, uint32_t life,
+			   uint32_t paths, const struct suci_ops *ops);
 /* After suci_fini(). */
 void door_guest_end(struct door_guest *g);
 
+/* Its relay of that site. */
+struct doors_relay *door_guest_relay(const struct door_guest *g, uint32_t site);
 /* Calls the relays whose turn it is, and says what its client has to say. */
 void door_guest_turn(struct door_guest *g);
 void door_guest_send(struct door_guest *g);

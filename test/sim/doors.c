@@ -187,7 +187,7 @@ import_some(struct doors *w)
 	struct doors_proc *p = draw_proc(w);
 	uint32_t to = (uint32_t)base_prng_below(&w->prng, w->ndoors);
 	const struct doors_door *d = &w->door[to];
-	if (p->evil || d->state != DOOR_STATE_OPEN || w->proc[d->proc].cluster == p->cluster)
+	if (p->evil || d->state != DOOR_STATE_OPEN || w->proc[d->proc].g.cluster == p->g.cluster)
 		return;
 	uint32_t own = draw_own(w, p, d->realm);
 	if (own != DOORS_NONE)

@@ -11,6 +11,7 @@
 #ifndef SIM_DOORS_H
 #define SIM_DOORS_H
 
+#include "door_guest.h"
 #include "invariants.h"
 #include "scenario.h"
 
@@ -87,15 +88,10 @@ struct doors_relay {
 };
 
 struct doors_proc {
+	struct door_guest g;
 	struct doors *w;
-	uint32_t index, cluster, life;
+	uint32_t index, life;
 	bool alive, up, evil; /* up: one of its paths */
-	bool opening[DOOR_CLIENT_SITES];
-	uint32_t port, ipv4, bounced;
-	void *ep_mem;
-	struct suci *ep;
-	uint32_t path[DOOR_CLIENT_SITES];
-	uint64_t wake_ns, say_ns; /* say_ns: the client has something to say */
 	struct door_client client;
 	struct door_client_own own[DOORS_OWN];
 	struct door_client_import import[DOORS_IMPORTS];

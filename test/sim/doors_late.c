@@ -94,7 +94,7 @@ doors_late_run(uint64_t seed, bool verbose, struct outcome *o)
 	doors_pass(l.w, BASE_S_NS);
 	l.import = doors_import(l.asker, l.own, l.door, &l.w->door[l.door].at);
 	doors_pass(l.w, BASE_S_NS);
-	struct sim_link *link = &l.w->s->link[l.w->wan[l.asker->cluster][l.target->cluster]];
+	struct sim_link *link = &l.w->s->link[l.w->wan[l.asker->g.cluster][l.target->g.cluster]];
 	l.until_ns = l.w->s->now_ns + between(&p, 5, 9) * BASE_S_NS;
 	link->aim = lose;
 	link->aim_who = &l;
@@ -106,7 +106,7 @@ doors_late_run(uint64_t seed, bool verbose, struct outcome *o)
 		ask_others(&l);
 		doors_pass(l.w, EVERY_NS);
 	}
-	const struct relay_counters *n = relay_core_counters(l.w->relay[l.asker->cluster].core);
+	const struct relay_counters *n = relay_core_counters(l.w->relay[l.asker->g.cluster].core);
 	INVARIANT(l.w->s, COMPLETE, l.lost > 2, "the question was lost %llu times only",
 		  (unsigned long long)l.lost);
 	INVARIANT(l.w->s, COMPLETE, l.taken > c.doors_max / 4, "%u places were another's only",

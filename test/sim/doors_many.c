@@ -64,7 +64,7 @@ import_one(struct doors *w, struct doors_proc *p, uint32_t k)
 	uint32_t own = p->index + k % EACH * w->nprocs, to;
 	do {
 		to = (uint32_t)base_prng_below(&w->prng, w->nprocs * EACH);
-	} while (w->proc[w->door[to].proc].cluster == p->cluster);
+	} while (w->proc[w->door[to].proc].g.cluster == p->g.cluster);
 	return doors_import(p, own, to, &w->door[to].at);
 }
 

@@ -234,7 +234,7 @@ doors_open(struct doors_proc *p, uint16_t n, uint64_t realm, uint32_t door)
 		.label = DOOR_CLAIMS + 4 * (door / 4 % 24),
 		.n = n,
 		.nrelays = 1,
-		.relay = {{w->relay[p->cluster].ipv4[RELAY_LEG_GLOBAL], UDP_PORT}}};
+		.relay = {{w->relay[p->g.cluster].ipv4[RELAY_LEG_GLOBAL], UDP_PORT}}};
 	w->claims++;
 	return door_client_claim(&p->client, 0, &a, door);
 }

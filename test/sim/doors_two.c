@@ -95,7 +95,7 @@ call_while_it_moves(struct pair *x, struct base_prng *g)
 	if (w->s->failed || import == DOORS_NONE)
 		return;
 	uint32_t site = from->own[w->door[own].place].home;
-	struct doors_relay *r = &w->relay[from->cluster + site * w->conf.nclusters];
+	struct doors_relay *r = door_guest_relay(&from->g, site);
 	doors_ask(w, import);
 	doors_pass(w, w->conf.lan_ns + base_prng_below(g, 2 * w->conf.slow_ns));
 	doors_kill_relay(r);

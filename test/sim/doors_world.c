@@ -46,77 +46,26 @@ static sim_fn wake_proc;
 static void
 drive_proc(struct doors_proc *p)
 {
-	struct sim *s = p->w->s;
-	static struct suci_out out;
-	while (!s->failed && suci_tx(p->ep, &out, s->now_ns)) {
-		struct sim_piece piece[3];
-		sim_pieces(p->ep, &out, piece);
-		sim_send(s, p->port, doors_ipv4_to(&out), piece, 3);
-	}
-	uint64_t at = base_min_ns(suci_expiry_ns(p->ep), p->say_ns);
-	if (at != BASE_NEVER_NS && at != p->wake_ns) {
-		p->wake_ns = at;
-		sim_at(s, base_max_ns(at, s->now_ns), wake_proc, p, at);
-	}
+	door_guest_send(&p->g);
+	door_guest_sleep(&p->g, BASE_NEVER_NS, wake_proc, p);
 }
 
-static struct doors_relay *
-relay_of_site(const struct doors_proc *p, uint32_t site)
-{
-	return &p->w->relay[p->cluster + site * p->w->conf.nclusters];
-}
-
-static void
-open_path(struct doors_proc *p, uint32_t site)
-{
-	uint8_t hello[RELAY_HELLO_LEN];
-	const struct doors_relay *r = relay_of_site(p, site);
-	struct suci_addr to =
-		relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
-	door_client_hello(hello);
-	p->opening[site] =
-		!suci_path_open(p->ep, &to, hello, sizeof hello, &p->path[site], p->w->s->now_ns);
-	if (p->opening[site])
-		door_client_coming(&p->client, site);
-}
-
-/* Say what is to be said; open the path that is not there. */
 static void
 turn_proc(struct doors_proc *p)
 {
-	uint64_t now = p->w->s->now_ns;
-	p->say_ns = BASE_NEVER_NS;
-	if (p->up && !door_client_turn(&p->client))
-		p->say_ns = now + DOOR_CLIENT_SOON_NS;
-	for (uint32_t k = 0; k < p->w->conf.relays; k++) {
-		uint64_t retry_ns = p->client.site[k].retry_ns;
-		if (p->client.site[k].up || p->opening[k])
-			continue;
-		if (now >= retry_ns)
-			open_path(p, k);
-		if (!p->opening[k])
-			p->say_ns = base_min_ns(p->say_ns,
-						base_max_ns(retry_ns, now + DOOR_CLIENT_SOON_NS));
-	}
+	p->g.say_ns = BASE_NEVER_NS;
+	door_guest_turn(&p->g);
 }
 
 static void
 wake_proc(struct sim *s, void *who, uint64_t at)
 {
 	struct doors_proc *p = who;
-	if (!p->alive || at != p->wake_ns)
+	if (!p->alive || !door_guest_wakes(&p->g, at))
 		return;
-	p->wake_ns = BASE_NEVER_NS;
-	suci_tick(p->ep, s->now_ns);
-	if (s->now_ns >= p->say_ns)
+	if (s->now_ns >= p->g.say_ns)
 		turn_proc(p);
 	drive_proc(p);
-}
-
-static uint32_t
-site_of(const struct doors_proc *p, uint32_t path)
-{
-	return (p->client.site[1].up || p->opening[1]) && p->path[1] == path;
 }
 
 /* Its relays, or it, are gone: so is all it had. */
@@ -144,13 +93,10 @@ proc_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	size_t hello_len, bool incoming)
 {
 	struct doors_proc *p = user;
-	uint32_t mtu;
 	(void)peer, (void)incoming;
-	BASE_ASSERT(door_client_is_relay(hello, hello_len, &mtu));
-	uint32_t site = site_of(p, path);
 	p->up = true;
-	p->opening[site] = false;
-	door_client_up(&p->client, site);
+	SIM_CHECK(p->w->s, door_sites_up(&p->g.sites, path, hello, hello_len, p->w->s->now_ns),
+		  "process %u: no relay", p->index);
 }
 
 /* What it had at that relay alone. */
@@ -184,10 +130,9 @@ proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	(void)text;
 	if (!p->alive)
 		return;
-	uint32_t site = site_of(p, path);
+	uint32_t site = door_sites_at(&p->g.sites, path);
 	sim_log(p->w->s, "process %u: its relay is gone (%u)", p->index, (unsigned)why);
-	p->opening[site] = false;
-	door_client_down(&p->client, site, false, p->w->s->now_ns);
+	door_sites_down(&p->g.sites, site, false, p->w->s->now_ns);
 	if (p->client.up) {
 		lose_some(p, site);
 		return;
@@ -197,16 +142,7 @@ proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		door_client_close(&p->client, i);
 	for (uint32_t i = 0; i < p->client.imports; i++)
 		door_client_drop(&p->client, i);
-	p->say_ns = p->client.site[site].retry_ns;
-}
-
-static int
-refuse_all(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	   char why[SUCI_TEXT_MAX])
-{
-	(void)user, (void)from, (void)hello, (void)hello_len;
-	snprintf(why, SUCI_TEXT_MAX, "nobody opens paths to a process with doors");
-	return -1;
+	p->g.say_ns = 0;
 }
 
 static void
@@ -226,7 +162,7 @@ send_segment(struct doors_proc *p, uint32_t site, uint32_t dst, uint32_t src,
 	for (uint32_t i = 0; i < 5; i++)
 		be32_store(data + 4 * i, what[i]);
 	if (p->w->conf.relays > 1)
-		be32_store(data + 20, relay_of_site(p, site)->index + 1);
+		be32_store(data + 20, door_guest_relay(&p->g, site)->index + 1);
 	struct suci_segment seg = {.dst_label = dst,
 				   .src_label = src,
 				   .flags = SUCI_SF_FIRST | SUCI_SF_LAST,
@@ -235,7 +171,8 @@ send_segment(struct doors_proc *p, uint32_t site, uint32_t dst, uint32_t src,
 				   .data = data,
 				   .data_len = PAYLOAD,
 				   .cookie = (uintptr_t)data};
-	if (!p->client.site[site].up || suci_path_send(p->ep, p->path[site], &seg, p->w->s->now_ns))
+	if (!p->client.site[site].up ||
+	    suci_path_send(p->g.ep, p->g.sites.site[site].path, &seg, p->w->s->now_ns))
 		free(data);
 }
 
@@ -244,8 +181,8 @@ doors_note(struct doors_proc *p, const void *note, size_t len)
 {
 	if (!p->up)
 		return;
-	int err = suci_path_note(p->ep, p->path[!p->client.site[0].up], note, len, p->w->s->now_ns);
-	BASE_ASSERT(!err || p->evil);
+	bool said = door_sites_say(&p->g.sites, !p->client.site[0].up, note, len, p->w->s->now_ns);
+	BASE_ASSERT(said || p->evil);
 }
 
 /* The door of ours that has the label, or NONE. */
@@ -320,7 +257,7 @@ take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t
 {
 	struct doors_proc *p = user;
 	struct doors *w = p->w;
-	uint32_t what[6] = {0}, site = site_of(p, path);
+	uint32_t what[6] = {0}, site = door_sites_at(&p->g.sites, path);
 	(void)now_ns;
 	if (seg->data_len != PAYLOAD) {
 		invariant_broken(w->s, INV_BYTES, "process %u: %u bytes for %u", p->index,
@@ -355,19 +292,6 @@ forge_question(struct doors_proc *p, uint32_t site, uint32_t dst, uint32_t src)
 }
 
 /* ---- what its client of doors wants, and tells ---- */
-
-static bool
-say_as_proc(void *user, uint32_t site, const void *note, size_t len)
-{
-	struct doors_proc *p = user;
-	return !suci_path_note(p->ep, p->path[site], note, len, p->w->s->now_ns);
-}
-
-static void
-wake_client(void *user)
-{
-	((struct doors_proc *)user)->say_ns = 0;
-}
 
 static void
 take_address(void *user, uint32_t own)
@@ -447,8 +371,8 @@ hear_left(void *user, uint32_t site, uint32_t label)
 			p->peer[i].told = true;
 }
 
-static const struct door_client_ops client_of_proc = {.say = say_as_proc,
-						      .wake = wake_client,
+static const struct door_client_ops client_of_proc = {.say = door_guest_say,
+						      .wake = door_guest_wake,
 						      .opened = take_address,
 						      .reached = take_import,
 						      .lost = lose_one,
@@ -459,46 +383,26 @@ take_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 {
 	struct doors_proc *p = user;
 	(void)now_ns;
-	door_client_note(&p->client, site_of(p, path), note, len);
+	door_client_note(&p->client, door_sites_at(&p->g.sites, path), note, len);
 }
 
-static const struct suci_ops proc_ops = {.accept = refuse_all,
+static const struct suci_ops proc_ops = {.accept = door_guest_refuse,
 					 .path_up = proc_up,
 					 .path_down = proc_down,
 					 .segment = take_segment,
 					 .released = free_payload,
 					 .note = take_note};
 
-/* Its node answers for it: nobody is there. */
-static void
-bounce(struct sim *s, void *who, uint64_t b)
-{
-	struct doors_proc *p = who;
-	uint32_t site = s->buf[b].from != relay_of_site(p, 0)->port[RELAY_LEG_PRIVATE];
-	struct doors_relay *r = relay_of_site(p, site);
-	struct suci_addr at = relay_addr_v4(p->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
-	p->bounced--;
-	if (!p->alive && r->alive) {
-		suci_path_unreachable(r->ep, &at, s->buf[b].data, s->buf[b].len, s->now_ns);
-		doors_drive_relay(r);
-	}
-	sim_release(s, b);
-}
-
 static void
 deliver_proc(struct sim *s, void *who, uint64_t b)
 {
 	struct doors_proc *p = who;
-	const struct sim_buf *buf = &s->buf[b];
 	if (!p->alive) {
-		p->bounced++;
-		sim_hold(s, b);
-		sim_at(s, s->now_ns + 20 * BASE_US_NS, bounce, p, b);
+		door_guest_bounce(&p->g, b);
 		return;
 	}
-	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
-	suci_rx(p->ep, &from, buf->data, buf->len, b, s->now_ns);
-	if (s->now_ns >= p->say_ns)
+	door_guest_take(&p->g, b);
+	if (s->now_ns >= p->g.say_ns)
 		turn_proc(p);
 	drive_proc(p);
 }
@@ -506,20 +410,14 @@ deliver_proc(struct sim *s, void *who, uint64_t b)
 void
 doors_start_proc(struct doors_proc *p)
 {
-	struct suci_config c = doors_endpoint_conf(p->w, PROC_PATHS, p->ipv4, ++p->life);
-	c.ops = &proc_ops;
-	c.user = p;
-	p->ep_mem = doors_memory(suci_footprint(&c.limits));
-	p->ep = suci_new(p->ep_mem, &c, p->w->s->now_ns);
-	BASE_ASSERT(p->ep);
 	struct door_client_conf conf = {.ops = &client_of_proc, .user = p};
+	door_guest_start_bare(&p->g, &p->client, ++p->life, PROC_PATHS, &proc_ops);
 	be64_store(conf.secret, base_prng_next(&p->w->prng));
 	memset(p->own, 0, sizeof p->own);
 	memset(p->import, 0, sizeof p->import);
 	door_client_init(&p->client, &conf, p->own, DOORS_OWN, p->import, DOORS_IMPORTS);
 	p->alive = true;
-	p->up = p->opening[0] = p->opening[1] = false;
-	p->wake_ns = BASE_NEVER_NS;
+	p->up = false;
 	turn_proc(p);
 	drive_proc(p);
 }
@@ -531,8 +429,8 @@ doors_kill_proc(struct doors_proc *p)
 		return;
 	sim_log(p->w->s, "process %u dies", p->index);
 	p->alive = false;
-	suci_fini(p->ep, p->w->s->now_ns);
-	free(p->ep_mem);
+	suci_fini(p->g.ep, p->w->s->now_ns);
+	door_guest_end(&p->g);
 	lose_all(p);
 }
 
@@ -674,14 +572,6 @@ lay_links(struct doors *w)
 			sim_set_route(s, w->relay[a].port[RELAY_LEG_GLOBAL],
 				      w->relay[b].port[RELAY_LEG_GLOBAL], &w->wan[a][b], 1);
 		}
-	for (uint32_t i = 0; i < w->nprocs * c->relays; i++) {
-		const struct doors_proc *p = &w->proc[i % w->nprocs];
-		uint32_t relay = relay_of_site(p, i / w->nprocs)->port[RELAY_LEG_PRIVATE];
-		struct sim_link_conf lan = {.delay_ns = c->lan_ns + (p->index ? 0 : c->slow_ns)};
-		uint32_t out = sim_add_link(s, &lan), in = sim_add_link(s, &lan);
-		sim_set_route(s, p->port, relay, &out, 1);
-		sim_set_route(s, relay, p->port, &in, 1);
-	}
 }
 
 struct doors *
@@ -716,9 +606,7 @@ doors_new(uint64_t seed, bool verbose, const struct doors_conf *c)
 		struct doors_proc *p = &w->proc[i];
 		p->w = w;
 		p->index = i;
-		p->cluster = i % c->nclusters;
-		p->ipv4 = 0x0a000001 + i / c->nclusters;
-		p->port = sim_add_port(w->s, p, deliver_proc, p->cluster, p->ipv4);
+		door_guest_place(&p->g, w, i, deliver_proc, p);
 	}
 	lay_links(w);
 	for (uint32_t i = 0; i < w->nrelays; i++)
@@ -777,8 +665,6 @@ doors_finish(struct doors *w, struct outcome *o)
 	doors_rogue_free(w->rogue);
 	for (uint32_t i = 0; i < s->nlink; i++)
 		left += s->link[i].inside;
-	for (uint32_t i = 0; i < w->nprocs; i++)
-		left += w->proc[i].bounced;
 	INVARIANT(s, EMPTY, s->buf_live == left, "%llu receive buffers are still held",
 		  (unsigned long long)(s->buf_live - left));
 	sim_outcome(s, o);

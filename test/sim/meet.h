@@ -12,7 +12,7 @@
 #ifndef SIM_MEET_H
 #define SIM_MEET_H
 
-#include "door_guest.h"
+#include "doors.h"
 
 #include "meet/lines.h"
 #include "meet/port.h"

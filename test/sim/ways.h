@@ -11,7 +11,7 @@
 #ifndef SIM_WAYS_H
 #define SIM_WAYS_H
 
-#include "door_guest.h"
+#include "doors.h"
 
 #include "meet/ways.h"
 
