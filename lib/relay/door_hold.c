@@ -46,7 +46,10 @@ relay_door_hold(struct relay_core *c, uint32_t import, uint32_t path)
 		return NONE;
 	d->free_hold = d->hold[h].queue_next;
 	d->nholds++;
-	d->hold[h] = (struct door_hold){.import = import, .path = path, .queue_next = NONE};
+	d->hold[h] = (struct door_hold){.import = import,
+					.path = path,
+					.queue_next = NONE,
+					.asks_made = d->hold[h].asks_made};
 	if (import != NONE) {
 		struct base_ichain of = {d->door[import].of};
 		base_ichain_push(&of, BASE_ILINKS(d->hold, of_import), h);
@@ -82,6 +85,32 @@ relay_door_held(const struct relay_core *c, uint32_t import, uint32_t path, uint
 	while (h != NONE && (hold[h].import != import || hold[h].path != path))
 		h = hold[h].of_pair.next;
 	return h;
+}
+
+static uint32_t
+count_requests(const struct relay_core *c)
+{
+	uint32_t each = UINT32_MAX / c->conf.limits.holds_max;
+	return each < UINT16_MAX ? each : UINT16_MAX;
+}
+
+uint32_t
+relay_door_ask_request(struct relay_core *c, uint32_t h, uint32_t r)
+{
+	struct door_hold *x = &c->doors.hold[h];
+	x->asks_made = (uint16_t)((x->asks_made + 1u) % count_requests(c));
+	x->asked[r] = x->asks_made;
+	return x->asked[r] * c->conf.limits.holds_max + h;
+}
+
+uint32_t
+relay_door_ask_hold(const struct relay_core *c, uint32_t request, uint32_t r)
+{
+	uint32_t max = c->conf.limits.holds_max, h = max ? request % max : NONE;
+	if (h == NONE)
+		return NONE;
+	bool last = c->doors.hold[h].asked[r] == request / max;
+	return last ? h : NONE;
 }
 
 void

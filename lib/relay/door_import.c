@@ -7,13 +7,20 @@
 #define LABELS_MAX 64u /* of one door */
 
 bool
-relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n)
+relay_door_send_as(struct relay_core *c, uint32_t path, uint32_t number,
+		   const struct relay_door_note *n)
 {
 	uint8_t buf[RELAY_DOOR_NOTE_MAX];
-	if (suci_path_note(c->ep, path, buf, relay_door_encode(n, buf), c->now_ns))
+	if (suci_path_note_as(c->ep, path, number, buf, relay_door_encode(n, buf), c->now_ns))
 		return false;
 	c->n.notes_tx++;
 	return true;
+}
+
+bool
+relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n)
+{
+	return relay_door_send_as(c, path, suci_note_number(c->ep), n);
 }
 
 struct door_hold *

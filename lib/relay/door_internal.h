@@ -101,20 +101,23 @@ struct door_hold {
 	uint32_t own; /* label of the door it is offered with, or 0; TRUNK: which */
 	uint32_t request;
 	uint32_t label, called, offered; /* GONE, TRUNK: of the note */
+	uint32_t number;		 /* TRUNK: of the note, from when it was decided */
 	struct base_ilink of_import, of_path;
 	struct base_ilink of_pair; /* while there are both import and path */
 	uint32_t queue_next;
 	/* GONE of that relay, while its answer is to come: notes overtake each other, and one that
 	 * was said before is none any more. */
 	uint32_t gone[DOOR_RELAYS_MAX];
-	uint8_t state;	  /* enum hold_state */
-	uint8_t ask;	  /* bit per relay of the cluster: to be asked */
-	uint8_t wait;	  /* and whose answer is to come */
-	uint8_t reserved; /* and for which of these a place is kept */
-	uint8_t has;	  /* and who granted it to this one */
-	uint8_t op;	  /* TRUNK */
-	uint16_t turn;	  /* how often it began anew */
-	bool asks;	  /* by IMPORT: it keeps the import; by HOLD it does not */
+	uint8_t state;			 /* enum hold_state */
+	uint8_t ask;			 /* bit per relay of the cluster: to be asked */
+	uint8_t wait;			 /* and whose answer is to come */
+	uint8_t reserved;		 /* and for which of these a place is kept */
+	uint8_t has;			 /* and who granted it to this one */
+	uint8_t op;			 /* TRUNK */
+	uint16_t turn;			 /* how often it began anew */
+	uint16_t asks_made;		 /* counted on by who has its place next */
+	uint16_t asked[DOOR_RELAYS_MAX]; /* the how manyeth of them that relay heard last */
+	bool asks;			 /* by IMPORT: it keeps the import; by HOLD it does not */
 	bool queued, ok;
 	bool tell;	/* IMPORTED is still to be said; by HOLD: GONE, and it holds on */
 	bool anew;	/* it was said before; what was offered there has another label now */
@@ -196,6 +199,11 @@ uint32_t relay_door_held(const struct relay_core *c, uint32_t import, uint32_t p
 /* The OWN door that is offered with it.  NONE: there is none, or it left; its label may be another
  * process's by now. */
 uint32_t relay_door_along(const struct relay_core *c, const struct door_hold *h);
+/* The request of an ASK to relay r, another one each time: an ANSWER may come twice, and then the
+ * place of the hold be another's, of the same import. */
+uint32_t relay_door_ask_request(struct relay_core *c, uint32_t h, uint32_t r);
+/* The hold that made the request, if it is still there, and has not asked relay r again; NONE. */
+uint32_t relay_door_ask_hold(const struct relay_core *c, uint32_t request, uint32_t r);
 /* Places kept for the answers of these relays are free. */
 void relay_door_unreserve(struct relay_core *c, struct door_hold *x, uint8_t relays);
 
@@ -222,6 +230,9 @@ void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t p
 			  const char *words, bool ended);
 /* False: no room now. */
 bool relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n);
+/* With that number (suci_note_number()). */
+bool relay_door_send_as(struct relay_core *c, uint32_t path, uint32_t number,
+			const struct relay_door_note *n);
 /* The process is called by the IMPORT, and holds it by HOLD.  NONE: no room. */
 uint32_t relay_door_hold_caller(struct relay_core *c, uint32_t import, uint32_t path);
 /* A hold that is none: it keeps what is to be said until there is room.  NULL: none left. */

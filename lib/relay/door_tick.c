@@ -7,12 +7,13 @@
 #define DOOR_TELLS_MAX 256u /* notes in one go */
 
 static bool
-send_ask(struct relay_core *c, uint32_t h, uint32_t t)
+send_ask(struct relay_core *c, uint32_t h, uint32_t r)
 {
 	const struct doors *d = &c->doors;
 	const struct door_hold *x = &d->hold[h];
 	const struct door *e = &d->door[x->import];
 	const struct door_cluster *k = &d->cluster[e->at];
+	uint32_t t = k->trunk[r];
 	uint8_t bytes[DOOR_ADDRESS_MAX], own[DOOR_ADDRESS_MAX], buf[RELAY_DOOR_NOTE_MAX];
 	struct door_address a = {.realm = e->realm,
 				 .token = e->token,
@@ -21,7 +22,7 @@ send_ask(struct relay_core *c, uint32_t h, uint32_t t)
 				 .nrelays = k->n};
 	memcpy(a.relay, k->relay, sizeof a.relay);
 	struct relay_door_note n = {.op = RELAY_DOOR_ASK,
-				    .request = h,
+				    .request = relay_door_ask_request(c, h, r),
 				    .label = e->here,
 				    .address = {bytes, (uint8_t)door_address_encode(&a, bytes)}};
 	uint32_t o = relay_door_along(c, x);
@@ -44,6 +45,7 @@ tell_hold(struct relay_core *c, const struct door_hold *x)
 	if (x->state == HOLD_GONE)
 		n.op = RELAY_DOOR_GONE;
 	if (x->state == HOLD_TRUNK) {
+		/* With its number: what it tells may be over since, and that be said. */
 		n = (struct relay_door_note){.op = x->op,
 					     .request = x->request,
 					     .label = x->label,
@@ -51,6 +53,7 @@ tell_hold(struct relay_core *c, const struct door_hold *x)
 					     .called = x->called,
 					     .offered = x->offered};
 		path = c->trunk[x->own].up ? c->trunk[x->own].path : NONE;
+		return path == NONE || relay_door_send_as(c, path, x->number, &n);
 	}
 	return path == NONE || relay_door_send(c, path, &n);
 }
@@ -128,7 +131,7 @@ serve_hold(struct relay_core *c, uint32_t h)
 		x->reserved |= (uint8_t)((x->own != 0) << r);
 		/* Half of what we would take ourselves. */
 		if (relay_door_too_fast(c, &c->trunk[t].asked_ns, BASE_S_NS / 2) ||
-		    !send_ask(c, h, t))
+		    !send_ask(c, h, r))
 			return NO_ROOM;
 		x->ask &= (uint8_t) ~(1u << r);
 		x->wait |= (uint8_t)(1u << r);

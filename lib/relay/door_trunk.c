@@ -70,12 +70,14 @@ relay_door_trunk_hello(struct relay_core *c, uint32_t t)
 void
 relay_door_tell_trunk(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
-	if (!c->trunk[t].up || relay_door_send(c, c->trunk[t].path, n))
+	uint32_t number = suci_note_number(c->ep);
+	if (!c->trunk[t].up || relay_door_send_as(c, c->trunk[t].path, number, n))
 		return;
 	struct door_hold *x = relay_door_keep(c, NONE);
 	if (!x)
 		return;
 	x->state = HOLD_TRUNK;
+	x->number = number;
 	x->own = t;
 	x->op = n->op;
 	x->request = n->request;
@@ -376,7 +378,10 @@ withdraw_offer(struct relay_core *c, uint32_t t, uint32_t own, uint32_t called)
 		    export_offered(c, t, x, called))
 			return;
 	}
-	struct relay_door_note n = {.op = RELAY_DOOR_WITHDRAW, .label = own, .request = called};
+	/* GONE was said before, and may have overtaken the ASK that offered it. */
+	struct relay_door_note n = {.op = o == NONE ? RELAY_DOOR_GONE : RELAY_DOOR_WITHDRAW,
+				    .label = own,
+				    .request = called};
 	relay_door_tell_trunk(c, t, &n);
 }
 
@@ -390,23 +395,37 @@ undo_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 		withdraw_offer(c, t, n->offered, n->called);
 }
 
+/* A hold waits for the answer of relay r about the import. */
+static bool
+is_awaited(const struct doors *d, uint32_t i, uint32_t r)
+{
+	uint32_t h = d->door[i].of;
+	while (h != NONE && !(d->hold[h].wait >> r & 1))
+		h = d->hold[h].of_import.next;
+	return h != NONE;
+}
+
 /* Granted to a hold that is gone meanwhile, or was refused before, if the ASK came twice: nobody
- * else would tell that it is not needed.  The import may still be here, for others that ask or
- * because it is offered: then it is asked for there from now on, and who rests it drops it. */
+ * else would tell that it is not needed.  Others may have the import from there: then it is asked
+ * for from now on, and who rests it drops it.  Or they are about to get it: a DROP would be news
+ * there.  It proves nothing, for GONE may have overtaken it. */
 static void
 undo_late(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
 	struct doors *d = &c->doors;
 	uint32_t i = relay_door_at(c, n->label, DOOR_IMPORT);
 	uint32_t r = i == NONE ? DOOR_RELAYS_MAX : relay_door_index(&d->cluster[d->door[i].at], t);
-	if (r != DOOR_RELAYS_MAX && relay_door_proved(c, i, r, t)) {
+	bool proved = r != DOOR_RELAYS_MAX && d->door[i].flags >> r & 1;
+	if (!proved && (r == DOOR_RELAYS_MAX || !is_awaited(d, i, r))) {
+		undo_answer(c, t, n);
+		return;
+	}
+	if (proved) {
 		d->door[i].flags |= DOOR_ASKED;
 		relay_door_import_rest(c, i);
-		if (n->called)
-			withdraw_offer(c, t, n->offered, n->called);
-	} else {
-		undo_answer(c, t, n);
 	}
+	if (n->called)
+		withdraw_offer(c, t, n->offered, n->called);
 }
 
 bool
@@ -423,22 +442,30 @@ relay_door_say_held(struct relay_core *c, struct door_hold *x)
 	return said;
 }
 
+/* The hold that waits for that answer about import i of relay r.  NONE: it is late, came before, or
+ * answers nothing. */
+static uint32_t
+find_asker(struct relay_core *c, uint32_t t, const struct relay_door_note *n, uint32_t i,
+	   uint32_t *r)
+{
+	const struct doors *d = &c->doors;
+	*r = i == NONE ? DOOR_RELAYS_MAX : relay_door_index(&d->cluster[d->door[i].at], t);
+	uint32_t h = *r == DOOR_RELAYS_MAX ? NONE : relay_door_ask_hold(c, n->request, *r);
+	bool asked = h != NONE && d->hold[h].import == i;
+	if (asked && d->hold[h].wait >> *r & 1)
+		return h;
+	++*(asked ? &c->n.notes_bad : &c->n.notes_late);
+	return NONE;
+}
+
 static void
 take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 {
 	struct doors *d = &c->doors;
-	uint32_t h = n->request;
-	uint32_t i = relay_door_at(c, n->label, DOOR_IMPORT);
-	struct door_hold *x = h < c->conf.limits.holds_max ? &d->hold[h] : NULL;
-	if (!x || i == NONE || x->import != i) {
-		c->n.notes_late++;
-		if (n->ok)
-			undo_late(c, t, n);
-		return;
-	}
-	uint32_t r = relay_door_index(&d->cluster[d->door[i].at], t);
-	if (r == DOOR_RELAYS_MAX || !(x->wait >> r & 1)) {
-		c->n.notes_bad++;
+	uint32_t r, i = relay_door_at(c, n->label, DOOR_IMPORT);
+	uint32_t h = find_asker(c, t, n, i, &r);
+	struct door_hold *x = h == NONE ? NULL : &d->hold[h];
+	if (!x) {
 		if (n->ok)
 			undo_late(c, t, n);
 		return;

@@ -27,6 +27,7 @@ struct fake_path {
 	uint32_t nsent;
 	uint8_t note[FAKE_NOTES][RELAY_NOTE_LIGHT_MAX];
 	size_t note_len[FAKE_NOTES];
+	uint32_t note_number[FAKE_NOTES];
 	uint32_t nnotes;
 	uint32_t mtu; /* UDP payload */
 	bool small;   /* no segment fits */
@@ -40,6 +41,7 @@ struct suci {
 	char close_text[SUCI_TEXT_MAX];
 	uint64_t now;
 	uint32_t note_number;		/* of the note that is told, 0 none */
+	uint32_t note_tx;		/* and of the last that was queued */
 	uint8_t hello[RELAY_HELLO_LEN]; /* of ACCEPT, if ever set */
 };
 
@@ -230,8 +232,21 @@ suci_note_is_news(const struct suci *ep, uint32_t *latest)
 	return true;
 }
 
+uint32_t
+suci_note_number(struct suci *ep)
+{
+	return ++ep->note_tx;
+}
+
 int
 suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	return suci_path_note_as(ep, path, suci_note_number(ep), note, len, now_ns);
+}
+
+int
+suci_path_note_as(struct suci *ep, uint32_t path, uint32_t number, const void *note, size_t len,
+		  uint64_t now_ns)
 {
 	struct fake_path *f = &ep->path[path];
 	(void)now_ns;
@@ -240,6 +255,7 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	if (f->nnotes == FAKE_NOTES || len > sizeof f->note[0])
 		return SUCI_ERR_FULL;
 	memcpy(f->note[f->nnotes], note, len);
+	f->note_number[f->nnotes] = number;
 	f->note_len[f->nnotes++] = len;
 	return 0;
 }

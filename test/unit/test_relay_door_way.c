@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A door of another cluster that goes by another of its relays than before, and who was called by
- * it: he hears GONE before anything comes by the new one, also if his HOLD was under way.  And who
- * spoke to it before it was granted. */
+ * it: he hears GONE before anything comes by the new one, also if his HOLD was under way.  Who
+ * spoke to it before it was granted.  And answers that come twice, or after what they are about. */
 #include "relay_core_kit.h"
 
 #include "door/address.h"
@@ -312,6 +312,111 @@ granted_by_the_first(void **state)
 	relay_free(w.r);
 }
 
+static struct relay_door_note
+import_as(struct world *w, uint32_t request)
+{
+	uint8_t at[DOOR_ADDRESS_MAX];
+	struct relay_door_note asked = {0};
+	struct door_address a = {.realm = REALM,
+				 .token = 5,
+				 .label = AWAY,
+				 .n = 1,
+				 .nrelays = 1,
+				 .relay = {{maker_relay_ip(1, 0), 7000}}};
+	struct relay_door_note n = {.op = RELAY_DOOR_IMPORT,
+				    .request = request,
+				    .label = w->door.label,
+				    .address = {at, (uint8_t)door_address_encode(&a, at)}};
+	hear(w, w->proc, &n);
+	pass_ms(w, 1);
+	if (request == 9)
+		w->trunk[0] = connect_trunk(w->r, 1, 0);
+	pass_ms(w, 1);
+	assert_int_equal(said(w, w->trunk[0], RELAY_DOOR_ASK, &asked), 1);
+	return asked;
+}
+
+/* The place of who asked is another's, of the same import, when his answer comes once more: it is
+ * for nobody, and what it offers is given back. */
+static void
+answer_comes_twice(void **state)
+{
+	(void)state;
+	struct relay_door_note n = {0};
+	struct world w = make_process();
+	struct relay_door_note stays = import_as(&w, 9), first = import_as(&w, 10);
+	stays.op = first.op = RELAY_DOOR_ANSWER;
+	stays.ok = first.ok = true;
+	stays.called = first.called = 600;
+	stays.offered = first.offered = w.door.label;
+	hear(&w, w.trunk[0], &stays);
+	hear(&w, w.trunk[0], &first);
+	assert_int_equal(said(&w, w.proc, RELAY_DOOR_IMPORTED, &n), 2);
+	n = (struct relay_door_note){.op = RELAY_DOOR_DROP, .request = 10, .label = n.label};
+	hear(&w, w.proc, &n);
+	struct relay_door_note second = import_as(&w, 11);
+	assert_int_equal(second.label, first.label);
+	assert_int_not_equal(second.request, first.request);
+	first.ok = false;
+	hear(&w, w.trunk[0], &first);
+	assert_int_equal(said(&w, w.proc, RELAY_DOOR_REFUSED, &n), 0);
+	first.ok = true;
+	hear(&w, w.trunk[0], &first);
+	assert_int_equal(said(&w, w.proc, RELAY_DOOR_IMPORTED, &n), 0);
+	assert_int_equal(relay_core_counters(w.r->c)->notes_late, 2);
+	relay_free(w.r);
+}
+
+/* An answer finds no room, and the door is gone before it does: whoever hears both, in whatever
+ * order, knows which was later. */
+static void
+kept_answer_is_old(void **state)
+{
+	(void)state;
+	struct world w = make_world();
+	struct fake_path *f = &w.r->ep.path[w.trunk[0]];
+	uint8_t at[DOOR_ADDRESS_MAX];
+	struct relay_door_note n = {.op = RELAY_DOOR_ASK,
+				    .request = 4,
+				    .label = ASKED,
+				    .address = {at, (uint8_t)door_address_encode(&w.door, at)}};
+	uint32_t number[RELAY_DOOR_NAMED + 1] = {0};
+	f->nnotes = FAKE_NOTES;
+	hear(&w, w.trunk[0], &n);
+	f->nnotes = 0;
+	n = (struct relay_door_note){.op = RELAY_DOOR_LEAVE, .label = w.door.label};
+	hear(&w, w.proc, &n);
+	pass_ms(&w, 2);
+	assert_int_equal(f->nnotes, 2);
+	for (uint32_t i = 0; i < f->nnotes; i++) {
+		assert_int_equal(relay_door_decode(f->note[i], f->note_len[i], &n), 0);
+		number[n.op] = f->note_number[i];
+	}
+	assert_true(number[RELAY_DOOR_ANSWER] && number[RELAY_DOOR_GONE]);
+	assert_true(number[RELAY_DOOR_ANSWER] < number[RELAY_DOOR_GONE]);
+	relay_free(w.r);
+}
+
+/* The door that came with an ASK has left when that is granted: GONE may have been said before, and
+ * heard before the ASK. */
+static void
+what_was_offered_is_gone(void **state)
+{
+	(void)state;
+	struct world w = make_process();
+	struct relay_door_note granted = import_as(&w, 9), n = {0};
+	n = (struct relay_door_note){.op = RELAY_DOOR_LEAVE, .label = w.door.label};
+	hear(&w, w.proc, &n);
+	granted.op = RELAY_DOOR_ANSWER;
+	granted.ok = true;
+	granted.called = 600;
+	granted.offered = w.door.label;
+	hear(&w, w.trunk[0], &granted);
+	assert_int_equal(said(&w, w.trunk[0], RELAY_DOOR_GONE, &n), 1);
+	assert_true(n.label == w.door.label && n.request == 600);
+	relay_free(w.r);
+}
+
 int
 main(void)
 {
@@ -322,6 +427,9 @@ main(void)
 		cmocka_unit_test(nothing_before_the_word),
 		cmocka_unit_test(refused_by_the_first),
 		cmocka_unit_test(granted_by_the_first),
+		cmocka_unit_test(answer_comes_twice),
+		cmocka_unit_test(kept_answer_is_old),
+		cmocka_unit_test(what_was_offered_is_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,6 +329,23 @@ test_notes_overtake(void **state)
 	world_free(w);
 }
 
+/* One that found no room when it was true is as old as that. */
+static void
+test_note_is_of_its_time(void **state)
+{
+	(void)state;
+	struct world *w = world_up(5, 50000);
+	struct suci *ep = w->p.l.ep[0];
+	uint32_t path = w->p.s[0].path, number = suci_note_number(ep);
+	assert_int_equal(suci_path_note(ep, path, "later", 6, w->p.l.now_ns), 0);
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(suci_path_note_as(ep, path, number, "before", 7, w->p.l.now_ns), 0);
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[1].notes, 2);
+	assert_int_equal(w->p.s[1].news, 1);
+	world_free(w);
+}
+
 static uint32_t flight_max;
 
 static bool
@@ -643,6 +660,7 @@ main(void)
 		cmocka_unit_test(test_restarted_while_idle),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_notes_overtake),
+		cmocka_unit_test(test_note_is_of_its_time),
 		cmocka_unit_test(test_silence_and_reset),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_all_paths_in_use),

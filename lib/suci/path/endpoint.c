@@ -528,8 +528,22 @@ suci_path_room(const struct suci *ep, uint32_t path)
 	return room < records ? room : records;
 }
 
+uint32_t
+suci_note_number(struct suci *ep)
+{
+	ep->note_tx += ep->note_tx == UINT32_MAX ? 2 : 1; /* 0 is no number */
+	return ep->note_tx;
+}
+
 int
 suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	return suci_path_note_as(ep, path, suci_note_number(ep), note, len, now_ns);
+}
+
+int
+suci_path_note_as(struct suci *ep, uint32_t path, uint32_t number, const void *note, size_t len,
+		  uint64_t now_ns)
 {
 	struct suci_path *p = suci_path_get(ep, path);
 	(void)now_ns;
@@ -542,9 +556,8 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	uint32_t slot = ep->note_free;
 	ep->note_free = ep->note_next[slot];
 	memcpy(ep->note[slot], note, len);
-	ep->note_tx += ep->note_tx == UINT32_MAX ? 2 : 1; /* 0 is no number */
 	struct suci_segment seg = {
-		.seq = ep->note_tx,
+		.seq = number,
 		.flags = SUCI_SF_NOTE | (PRIOS - 1) << SUCI_SF_PRIO_SHIFT,
 		.data = ep->note[slot],
 		.data_len = (uint16_t)len,

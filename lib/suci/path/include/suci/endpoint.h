@@ -425,6 +425,11 @@ int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len,
  * peer queue this one after that with the number *latest (0: there was none; begin with 0 when a
  * path comes up)?  If so *latest is now its.  True if the peer does not number its notes. */
 bool suci_note_is_news(const struct suci *ep, uint32_t *latest);
+/* The number of a note for which there may be no room yet: it tells what is so now, and is no news
+ * to who has heard what was queued meanwhile. */
+uint32_t suci_note_number(struct suci *ep);
+int suci_path_note_as(struct suci *ep, uint32_t path, uint32_t number, const void *note, size_t len,
+		      uint64_t now_ns);
 /* Other hello data in what is sent from now on, where suci_path_open() gave none of its own;
  * may be called from ops->accept.  0 or INVAL. */
 int suci_set_hello(struct suci *ep, const void *hello, size_t len);
