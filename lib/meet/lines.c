@@ -291,7 +291,7 @@ say_from(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	t->moves =
 		meet_lines_say(l, (uint32_t)(t - l->line), from, MEET_WORD_BYTES + len, now_ns) > 0;
 	if (t->moves)
-		door_client_keep(l->client, t->door);
+		door_client_stay(l->client, t->door);
 }
 
 /* Of a line that is there already, by labels that it has now; or it may be of one. */

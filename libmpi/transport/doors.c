@@ -547,7 +547,7 @@ lmpi_doors_open(uint32_t *door, struct door_address *at, char why[LMPI_WHY])
 
 	if (err)
 		return err;
-	door_client_keep(&doors.client, *door);
+	door_client_stay(&doors.client, *door);
 	*at = doors.client.own[*door].at;
 	return LMPI_OK;
 }

@@ -119,7 +119,7 @@ act(struct rig *r, uint8_t what, uint8_t arg)
 			break;
 		}
 		if (door_client_open(&r->c, k, (uint16_t)(1 + k), REALM, k) == k && arg & 0x40)
-			door_client_keep(&r->c, k);
+			(arg & 0x80 ? door_client_stay : door_client_keep)(&r->c, k);
 		break;
 	case 1:
 		door_client_close(&r->c, k);

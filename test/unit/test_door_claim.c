@@ -15,14 +15,15 @@ struct claimer {
 	struct door_client c;
 	struct door_client_own own[2];
 	struct door_client_import import[1];
-	uint32_t opened; /* how often it was told */
+	uint32_t opened;  /* how often it was told */
+	uint32_t said[2]; /* notes, by site */
 };
 
 static bool
 hand_to_relay(void *user, uint32_t site, const void *note, size_t len)
 {
 	struct claimer *p = user;
-	(void)site;
+	p->said[site]++;
 	relay_ops()->note(p->r->c, p->path, note, len, p->r->ep.now);
 	return true;
 }
@@ -141,6 +142,41 @@ it_is_given(void **state)
 	assert_int_equal(p.own[0].state, DOOR_CLIENT_HAVE);
 	assert_true(door_address_same(&p.own[0].at, &a));
 	relay_free(r);
+}
+
+/* Who was given an address that says one relay has no other one: the door stays there.  One that
+ * only keeps its address takes another one at the relay that is up. */
+static void
+it_waits_for_its_relay(void **state)
+{
+	(void)state;
+	for (uint32_t stays = 0; stays < 2; stays++) {
+		struct relay *r = make_one_relay(64, 0);
+		struct claimer p;
+		connect_claimer(&p, r, 0);
+		assert_int_equal(door_client_open(&p.c, 0, 1, REALM, 0), 0);
+		talk_to_relay(&p);
+		struct door_address was = p.own[0].at;
+		assert_int_equal(was.nrelays, 1);
+		(stays ? door_client_stay : door_client_keep)(&p.c, 0);
+		door_client_up(&p.c, 1);
+		door_client_down(&p.c, 0, true, r->ep.now);
+		assert_true(door_client_turn(&p.c));
+		assert_int_equal(p.said[1], !stays);
+		assert_int_equal(p.own[0].state, stays ? DOOR_CLIENT_WANTED : DOOR_CLIENT_ASKED);
+		if (stays) {
+			relay_free(r);
+			r = p.r = make_one_relay(64, 0);
+			struct claimer q;
+			connect_claimer(&q, r, 0);
+			p.path = q.path;
+			door_client_up(&p.c, 0);
+			talk_to_relay(&p);
+			assert_int_equal(p.own[0].state, DOOR_CLIENT_HAVE);
+			assert_true(door_address_same(&p.own[0].at, &was));
+		}
+		relay_free(r);
+	}
 }
 
 /* Whoever has it keeps it, and 2 s longer than he lives: late segments are not for another. */
@@ -290,11 +326,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_given),
-		cmocka_unit_test(one_has_it),
-		cmocka_unit_test(what_cannot_be_claimed),
-		cmocka_unit_test(it_is_at_two),
-		cmocka_unit_test(it_comes_to_the_second),
+		cmocka_unit_test(it_is_given),	cmocka_unit_test(it_waits_for_its_relay),
+		cmocka_unit_test(one_has_it),	cmocka_unit_test(what_cannot_be_claimed),
+		cmocka_unit_test(it_is_at_two), cmocka_unit_test(it_comes_to_the_second),
 	};
 	return cmocka_run_group_tests_name("doors whose address was known before", tests, NULL,
 					   NULL);

@@ -119,6 +119,12 @@ door_client_keep(struct door_client *c, uint32_t own)
 	c->own[own].keeps = true;
 }
 
+void
+door_client_stay(struct door_client *c, uint32_t own)
+{
+	c->own[own].keeps = c->own[own].stays = true;
+}
+
 static void
 want_back(struct door_client *c, struct door_client_own *d)
 {
@@ -137,8 +143,8 @@ door_client_claim(struct door_client *c, uint32_t from, const struct door_addres
 
 	if (i == DOOR_CLIENT_NONE)
 		return i;
-	c->own[i] =
-		(struct door_client_own){.at = *at, .whose = whose, .keeps = true, .claimed = true};
+	c->own[i] = (struct door_client_own){
+		.at = *at, .whose = whose, .keeps = true, .stays = true, .claimed = true};
 	want_back(c, &c->own[i]);
 	return i;
 }
@@ -196,7 +202,7 @@ choose_first(struct door_client *c, struct door_client_own *d)
 static void
 choose_any(struct door_client *c, struct door_client_own *d)
 {
-	if (d->at.nrelays == 1 && !c->site[d->first].up && d->claimed)
+	if (d->at.nrelays == 1 && !c->site[d->first].up && d->stays)
 		return;
 	if (d->at.nrelays == 1 && !c->site[d->first].up) {
 		want_anew(c, (uint32_t)(d - c->own));

@@ -87,6 +87,7 @@ struct door_client_own {
 	uint8_t home;			  /* site of its imports */
 	uint8_t there[DOOR_CLIENT_SITES]; /* enum door_client_there */
 	bool keeps;			  /* its address, when it is lost */
+	bool stays;			  /* and never takes another one */
 	bool back;			  /* it is asked for by the address that it had */
 	bool claimed;			  /* or that it was given */
 	uint8_t why;			  /* OVER: enum door_client_why */
@@ -198,12 +199,15 @@ bool door_client_turn(struct door_client *c);
 uint32_t door_client_open(struct door_client *c, uint32_t from, uint16_t n, uint64_t realm,
 			  uint32_t whose);
 /* An address whose label is from DOOR_CLAIMS on, at the relays of the sites, in their order.  Which
- * cluster it says is not looked at.  It keeps it, as after door_client_keep(). */
+ * cluster it says is not looked at.  It keeps it, as after door_client_stay(). */
 uint32_t door_client_claim(struct door_client *c, uint32_t from, const struct door_address *at,
 			   uint32_t whose);
 void door_client_close(struct door_client *c, uint32_t own);
-/* Once it HAS an address it keeps that. */
+/* Once it HAS an address it keeps that; but if that says one relay, which is gone while the other
+ * one is up, it takes another one there. */
 void door_client_keep(struct door_client *c, uint32_t own);
+/* The same, and it waits for its relay then: who has its address has no other one. */
+void door_client_stay(struct door_client *c, uint32_t own);
 /* It is OVER because its address was not given, or claimed and at one of two relays alone: ask
  * again.  false: it is not. */
 bool door_client_again(struct door_client *c, uint32_t own);
