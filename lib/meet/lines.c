@@ -503,7 +503,8 @@ meet_lines_lost(struct meet_lines *l, uint32_t import, enum door_client_lost why
 		l->ops->wake(l->user);
 	} else if (why == DOOR_CLIENT_RESET) {
 		rest_line(l, t, now_ns);
-	} else if (why == DOOR_CLIENT_RELAY) {
+	} else if (why == DOOR_CLIENT_RELAY || (why == DOOR_CLIENT_REFUSED && t->met)) {
+		/* A relay that was started again does not know the door yet. */
 		rest_line(l, t, now_ns);
 		drop_line_import(l, t);
 		t->again_ns = now_ns + MEET_LINE_LOOK_NS;

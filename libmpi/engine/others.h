@@ -99,13 +99,16 @@ int64_t lmpi_doors_hear(uint32_t talk, void *data, size_t len);
 bool lmpi_doors_heard(uint32_t talk);
 /* What was said still arrives. */
 void lmpi_doors_hang_up(uint32_t talk);
+/* So long at most nobody is reached before a conversation is over, or who met by it hears that the
+ * other one is out of reach. */
+uint64_t lmpi_doors_outage_ns(void);
 
 /* --- ports (others/port.c) */
 /* A conversation of two roots: over a socket, or over doors. */
 struct lmpi_talk {
 	int fd;		      /* -1: over doors */
 	uint32_t door;	      /* UINT32_MAX: over a socket */
-	double swap_s;	      /* that an exchange may take */
+	double swap_s;	      /* that an exchange may take while the other one is in reach */
 	struct meet_talk say; /* what is said, in which order, and how long that may take */
 };
 #define LMPI_NO_TALK ((struct lmpi_talk){.fd = -1, .door = UINT32_MAX})
@@ -135,8 +138,8 @@ int lmpi_port_connect(const char *name, double seconds, struct lmpi_talk *t,
 #define LMPI_TALK_GONE (-1)
 /* Both say something, and know how long it is.  phase: what is swapped, as "the greetings".  The
  * other side may not have come so far, or its processes may still be on their way to the call: it
- * has t->swap_s for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and phase.
- * LMPI_TALK_GONE: it went away, and t->say.unsure. */
+ * has t->say.swap_ns for that.  MPI_ERR_OTHER: it went away, or took longer; why names it, and
+ * phase. LMPI_TALK_GONE: it went away, and t->say.unsure. */
 int lmpi_talk_swap(struct lmpi_talk *t, const char *phase, const void *mine, size_t len,
 		   void *theirs, size_t their_len, char why[LMPI_WHY]);
 /* What came of it at either side, last of all; 0: all went well (meet/talk.h says who waits for

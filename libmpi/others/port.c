@@ -29,7 +29,7 @@
 #define ERR_PORT  LMPI_ERR_PORT
 #define DOOR_NONE UINT32_MAX
 #define CONNECT_S 300.0
-#define SWAP_S	  300.0 /* or what is said by "timeout", if that is longer */
+#define SWAP_S	  300.0 /* or "timeout" if that is longer; and what is out of reach comes on top */
 #define LOOK_NS	  BASE_MS_NS
 #define GREETINGS "the greetings"
 #define ROOT_NAME 160
@@ -218,7 +218,7 @@ end_swap(const struct lmpi_talk *t, const char *phase, const char *root, enum me
 			 "swapping %s: %zu of %zu bytes came from %s in %g s: have all of its "
 			 "processes called MPI_Comm_accept or MPI_Comm_connect? Info key "
 			 "\"timeout\" gives them longer",
-			 phase, t->say.heard, t->say.to_hear, root, t->swap_s);
+			 phase, t->say.heard, t->say.to_hear, root, (double)t->say.swap_ns * 1e-9);
 		return LMPI_ERR_OTHER;
 	}
 	snprintf(why, LMPI_WHY, "swapping %s: %s went away", phase, root);
@@ -438,7 +438,10 @@ begin_talk(double seconds)
 static void
 begin_steps(struct lmpi_talk *t, uint64_t token)
 {
-	meet_talk_init(&t->say, t->fd < 0, token, seconds_ns(t->swap_s), seconds_ns(SWAP_S / 2));
+	bool far = t->fd < 0;
+	uint64_t swap = base_add_ns(seconds_ns(t->swap_s), far ? lmpi_doors_outage_ns() : 0);
+
+	meet_talk_init(&t->say, far, token, swap, seconds_ns(SWAP_S / 2));
 }
 
 /* Who knocked at the port's door begins to talk; false: it did not knock rightly, or has gone. */

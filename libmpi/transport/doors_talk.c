@@ -75,6 +75,12 @@ lmpi_talks_begin(void)
 	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL, 2 * doors.ways.wait_ns);
 }
 
+uint64_t
+lmpi_doors_outage_ns(void)
+{
+	return base_add_ns(lines.wait_ns, doors.ways.wait_ns);
+}
+
 /* ---- beginning ---- */
 
 enum suci_verdict

@@ -18,18 +18,20 @@
 #include "meet/port.h"
 #include "meet/talk.h"
 
-#define MT_NODES    10u
-#define MT_OWNS	    160u
-#define MT_IMPORTS  512u
-#define MT_LANES    96u
-#define MT_TRIES    4096u
-#define MT_PIPES    1024u
-#define MT_BACKLOG  128u
-#define MT_CARDS    24000u
-#define MT_NONE	    UINT32_MAX
-#define MT_REALM    0x1111222233334444u
-#define MT_WAIT_NS  (24 * BASE_S_NS) /* twice what ways wait (sim/ways.h) */
-#define MT_SWAP_NS  (20 * BASE_S_NS) /* 300 s in libmpi; decisions half of it, as there */
+#define MT_NODES   10u
+#define MT_OWNS	   160u
+#define MT_IMPORTS 512u
+#define MT_LANES   96u
+#define MT_TRIES   4096u
+#define MT_PIPES   1024u
+#define MT_BACKLOG 128u
+#define MT_CARDS   24000u
+#define MT_NONE	   UINT32_MAX
+#define MT_REALM   0x1111222233334444u
+#define MT_WAIT_NS (24 * BASE_S_NS) /* twice what ways wait (sim/ways.h) */
+/* 300 s in libmpi, and decisions have half of that; on top what lines and ways wait, as there. */
+#define MT_TALK_NS  (20 * BASE_S_NS)
+#define MT_SWAP_NS  (MT_TALK_NS + MT_WAIT_NS + MT_WAIT_NS / 2)
 #define MT_CARD_MIN (DOOR_ADDRESS_MAX + 1u)
 
 enum mt_end { MT_OPEN, MT_FAILED, MT_CONNECTED };
@@ -77,6 +79,7 @@ struct mt_node {
 	struct mt *w;
 	uint32_t index, life;
 	bool alive, evil;
+	uint64_t seek_ns;
 	struct door_client client;
 	struct door_client_own own[MT_OWNS];
 	struct door_client_import import[MT_IMPORTS];

@@ -267,7 +267,7 @@ static void
 begin_talk(struct mt_node *n, bool far, uint64_t token)
 {
 	draw_cards(n);
-	meet_talk_init(&n->root.talk, far, token, MT_SWAP_NS, MT_SWAP_NS / 2);
+	meet_talk_init(&n->root.talk, far, token, MT_SWAP_NS, MT_TALK_NS / 2);
 }
 
 /* ---- accepting ---- */
@@ -407,6 +407,7 @@ turn_connect(struct mt_node *n)
 							 r->door, DOORS_NONE)
 				    : DOOR_CLIENT_NONE;
 		over = r->import == DOOR_CLIENT_NONE;
+		n->w->try[r->try].to_life = to->life; /* of the port that is called */
 		if (!over)
 			meet_lines_call(&n->lines, r->line, r->door, r->import);
 		r->act = MT_IMPORT;
@@ -496,6 +497,8 @@ mt_open_port(struct mt_node *n)
 	meet_port_init(&n->guests, n->token);
 	n->nbacklog = 0;
 	n->port_door = door_client_open(&n->client, 0, 1, MT_REALM, 0);
+	if (n->port_door != DOOR_CLIENT_NONE)
+		door_client_stay(&n->client, n->port_door);
 	n->open = true;
 	mt_drive(n);
 }

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#define SEEK_NS BASE_S_NS
+
 /* ---- memory, lanes ---- */
 
 static void *
@@ -187,10 +189,24 @@ static const struct suci_lane_ops lane_ops_of_root = {.block_begin = begin_block
 
 /* ---- what the client of doors tells ---- */
 
+/* As lmpi_doors_opened(): who had that address may not be forgotten yet. */
 static void
-hear_nothing(void *user, uint32_t which)
+hear_opened(void *user, uint32_t own)
 {
-	(void)user, (void)which;
+	struct mt_node *n = user;
+	if (n->own[own].state == DOOR_CLIENT_HAVE || own == n->mine || !n->own[own].keeps)
+		return;
+	n->seek_ns = n->w->s->now_ns + SEEK_NS;
+	n->g.say_ns = 0;
+}
+
+static void
+seek_doors(struct mt_node *n)
+{
+	n->seek_ns = BASE_NEVER_NS;
+	for (uint32_t i = 0; i < n->client.owns; i++)
+		if (i != n->mine)
+			(void)door_client_again(&n->client, i);
 }
 
 static void
@@ -226,7 +242,7 @@ hear_gone(void *user, uint32_t site, uint32_t label)
 
 static const struct door_client_ops client_ops_of_root = {.say = door_guest_say,
 							  .wake = door_guest_wake,
-							  .opened = hear_nothing,
+							  .opened = hear_opened,
 							  .reached = reach_import,
 							  .lost = lose_import,
 							  .left = hear_gone};
@@ -242,9 +258,13 @@ turn_doors(struct mt_node *n)
 	if (now < n->g.say_ns)
 		return;
 	n->g.say_ns = BASE_NEVER_NS;
+	if (now >= n->seek_ns && n->client.up)
+		seek_doors(n);
 	meet_lines_turn(&n->lines, now);
 	door_guest_turn(&n->g);
 	n->g.say_ns = base_min_ns(n->g.say_ns, meet_lines_due(&n->lines));
+	if (n->client.up)
+		n->g.say_ns = base_min_ns(n->g.say_ns, n->seek_ns);
 }
 
 void
@@ -301,6 +321,7 @@ mt_start(struct mt_node *n)
 	n->open = false;
 	n->mine = n->port_door = DOOR_CLIENT_NONE;
 	n->nbacklog = 0;
+	n->seek_ns = BASE_NEVER_NS;
 	n->root.act = MT_REST;
 	mt_drive(n);
 }

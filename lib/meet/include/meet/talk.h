@@ -17,9 +17,10 @@
  * At last they decide whether they are connected.  Either says an outcome, 0 if all went well at
  * its side.  The acceptor says its own at once and has as long as a swap for the other one.  The
  * connector says that all is well only when it has heard the same, and in time: within decide_ns of
- * what it heard before.  The acceptor has not given up then, if a swap of its may take twice as
- * long and more, so both are connected, or neither.  What is lost with a way that broke just then
- * leaves one connected with somebody who is out of reach, as any death does.
+ * what it heard before.  The acceptor has not given up when it hears that, if a swap of its may
+ * take decide_ns longer and as long again as the other root may be out of reach before anybody
+ * notices.  So both are connected, or neither.  What is lost with a way that broke just then leaves
+ * one connected with somebody who is out of reach, as any death does.
  *
  * Words over a socket before GO are the port's (meet/port.h): there the acceptor begins by
  * meet_talk_greet().
@@ -73,7 +74,8 @@ struct meet_talk {
 	uint8_t words[MEET_FAR_BYTES];
 };
 
-/* swap_ns: what a swap may take; decide_ns: half of the least that it is at anybody. */
+/* swap_ns: what a swap may take, and how long nobody may be reached meanwhile; decide_ns: half of
+ * the least that it is at anybody without that. */
 void meet_talk_init(struct meet_talk *t, bool far, uint64_t token, uint64_t swap_ns,
 		    uint64_t decide_ns);
 /* Step of the connector: until both have greeted.  knock[]: the owner's, until then.  due_ns: until
