@@ -626,7 +626,7 @@ _tb_identity() {
 
 _tb_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i of relays='' gate gates conf=$TB_DIR/conf/$2.json device six own='' server=$TB_SRV:7810
-	local inside=''
+	local inside='' mb=256
 	! testbed_six_inside "$c" || inside=", \"ipv6\": \"$(testbed_inside_six "$fe")/64\""
 	local more=${TB_RELAY_CONF:-} wire
 	six=$(_tb_six "$fe")
@@ -638,6 +638,10 @@ _tb_relayd() {
 		;;
 	*) more="\"trunks\": { $six }${more:+, $more}" ;;
 	esac
+	# Every page of it is touched when a relay starts, which is most of what its start costs.  More legs and
+	# limits need more.
+	case $more in *'"doors"'* | *'"limits"'* | *'"gateway"'* | *'"ports"'* | *'"workers"'* | *'"optical"'*) mb=320 ;; esac
+	! declare -F testbed_light_conf >/dev/null || mb=320
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
 	wire="\"interface\": \"glob0\", \"pmd\": \"$PMD\""
 	[ -z "${TB_ONE_PORT:-}" ] || wire=${wire/glob0/priv0}
@@ -669,7 +673,7 @@ _tb_relayd() {
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$((TB_CPUS - 1)))}", "file_prefix": "$TB_ID-$fe",
-		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
+		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-$mb} },
 	"idle": "$IDLE",${more:+
 	$more,}
 	$(! declare -F testbed_light_conf >/dev/null || testbed_light_conf "$fe")
