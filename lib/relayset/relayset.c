@@ -342,7 +342,7 @@ relayset_path_up(struct relayset *rs, uint32_t path, const struct suci_addr *add
 	r->lit = 0;
 	r->ways_number = r->list_number = 0;
 	r->ups++;
-	r->deaf_ns = 0;
+	r->silence = (struct relay_silence){0};
 	r->up_ns = now_ns;
 	rs->none_ns = 0;
 	rs->unsettled = true;
@@ -390,26 +390,25 @@ listen_to(struct relayset *rs, uint32_t i, uint64_t gap_ns, uint64_t now_ns)
 {
 	struct relay *r = &rs->relay[i];
 	struct suci_path_info info;
-	uint64_t silence = rs->conf.silence_ns, ask = base_min_ns(BASE_S_NS, silence / 4);
+	uint8_t ping[RELAY_NOTE_MAX];
 
 	if (!suci_path_info(rs->ep, r->path, &info))
 		return;
-	if (info.last_rx_ns != r->heard_ns) {
-		r->heard_ns = info.last_rx_ns;
-		r->deaf_ns = 0;
-		return;
-	}
-	r->deaf_ns += gap_ns;
-	if (r->deaf_ns >= silence && !RELAYSET_BUG(DEAF)) {
+	switch (relay_silence_look(&r->silence, info.last_rx_ns, gap_ns, rs->conf.silence_ns,
+				   now_ns)) {
+	case RELAY_SILENCE_NONE:
+		break;
+	case RELAY_SILENCE_ASK:
+		(void)relayset_tell(
+			rs, i, ping,
+			relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping),
+			now_ns);
+		break;
+	case RELAY_SILENCE_OVER:
+		if (RELAYSET_BUG(DEAF))
+			break;
 		suci_path_silent(rs->ep, r->path, now_ns);
 		rs->dirty = true;
-	} else if (r->deaf_ns >= ask && now_ns - r->ping_ns >= ask) {
-		uint8_t bytes[RELAY_NOTE_MAX];
-		r->ping_ns = now_ns;
-		(void)relayset_tell(
-			rs, i, bytes,
-			relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, bytes),
-			now_ns);
 	}
 }
 

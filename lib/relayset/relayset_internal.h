@@ -8,6 +8,7 @@
 
 #include "canary.h"
 
+#include "relayproto/silence.h"
 #include "relayset/relayset.h"
 
 struct relay {
@@ -22,12 +23,10 @@ struct relay {
 	uint32_t weight;		   /* its share; 0: it drains */
 	uint32_t ways, lit;		   /* clients it has a way to, it has light to */
 	uint32_t ways_number, list_number; /* of the notes that said so last */
-	uint64_t heard_ns;		   /* when something came from it */
-	uint64_t deaf_ns;		   /* how long we have listened since then */
-	uint64_t ping_ns;		   /* last time we asked whether it is there */
-	uint64_t retry_ns;		   /* not up: try again then */
-	uint64_t pause_ns;		   /* and after that again */
-	uint64_t up_ns;			   /* since when */
+	struct relay_silence silence;
+	uint64_t retry_ns; /* not up: try again then */
+	uint64_t pause_ns; /* and after that again */
+	uint64_t up_ns;	   /* since when */
 	uint32_t ups, downs;
 	char why[96]; /* why it is not up */
 };

@@ -117,7 +117,6 @@ note_site_up(uint32_t site)
 {
 	const struct door_site *s = &doors.sites.site[site];
 
-	doors.silent_ns[site] = 0;
 	doors.looked_ns = eng.now_ns;
 	meet_ways_up(&doors.ways, site, s->path, s->mss);
 	wake_doors(0);
@@ -623,34 +622,12 @@ lmpi_doors_note(uint32_t path, const void *note, size_t len)
 
 /* ---- turns ---- */
 
-/* A quarter of what counts as silence, that a relay may be asked and answer. */
 static uint64_t
 look_every(void)
 {
 	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
 
-	return limit ? base_min_ns(LOOK_NS, base_max_ns(limit / 4, 20 * BASE_MS_NS)) : LOOK_NS;
-}
-
-static void
-watch_site(uint32_t site, uint64_t step_ns, uint64_t now_ns)
-{
-	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
-	uint32_t path = doors.sites.site[site].path;
-	uint64_t *silent_ns = &doors.silent_ns[site];
-	uint8_t ping[RELAY_NOTE_MAX];
-	struct suci_path_info info;
-
-	if (path == DOOR_NONE || !suci_path_info(net.ep, path, &info) || !info.up)
-		return;
-	*silent_ns = info.last_rx_ns == doors.heard_ns[site] ? *silent_ns + step_ns : 0;
-	doors.heard_ns[site] = info.last_rx_ns;
-	if (limit && *silent_ns > limit) {
-		suci_path_silent(net.ep, path, now_ns);
-	} else if (*silent_ns >= look_every()) {
-		size_t len = relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping);
-		(void)door_sites_say(&doors.sites, site, ping, len, now_ns);
-	}
+	return base_max_ns(relay_silence_every(limit), 20 * BASE_MS_NS);
 }
 
 /* Only time in which this process listened counts: programs compute. */
@@ -658,10 +635,11 @@ static void
 look_at_relays(uint64_t now_ns)
 {
 	uint64_t step = base_min_ns(now_ns - doors.looked_ns, 2 * look_every());
+	uint64_t limit = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
 
 	doors.looked_ns = now_ns;
-	for (uint32_t k = 0; !doors.shared && k < doors.sites.n; k++)
-		watch_site(k, step, now_ns);
+	if (!doors.shared)
+		door_sites_listen(&doors.sites, step, limit, now_ns);
 	doors.alone_ns = doors.client.up ? 0 : doors.alone_ns + step;
 	if (doors.alone_ns > doors.ways.wait_ns)
 		give_doors_up();

@@ -33,8 +33,6 @@ struct lmpi_doors {
 	struct door_client client; /* whose: a way; DOOR_NONE: of a line */
 	struct meet_ways ways;	   /* whose: the process */
 	uint64_t due_ns, looked_ns;
-	/* Silence of each relay, while somebody listened. */
-	uint64_t heard_ns[DOOR_CLIENT_SITES], silent_ns[DOOR_CLIENT_SITES];
 	uint64_t seek_ns;  /* then doors of ports are asked for again */
 	uint64_t alone_ns; /* so long no relay was up */
 };

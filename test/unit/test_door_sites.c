@@ -4,6 +4,7 @@
 #include "cmocka_all.h"
 
 #include "door/sites.h"
+#include "relayproto/note.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 struct suci {
 	struct suci_addr to[PATHS];
 	bool open[PATHS], full;
-	uint32_t opened, notes;
+	uint32_t opened, notes, pings, silent;
+	uint64_t last_rx_ns;
 	struct relay_door_note said; /* the last one */
 	uint32_t said_at;
 	char closed[SUCI_TEXT_MAX];
@@ -50,21 +52,34 @@ suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_n
 bool
 suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *info)
 {
-	*info = (struct suci_path_info){.mss = path ? 1000 : 1300};
+	*info = (struct suci_path_info){
+		.mss = path ? 1000 : 1300, .up = true, .last_rx_ns = ep->last_rx_ns};
 	return ep->open[path];
 }
 
 int
 suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
+	struct relay_note n;
 	(void)now_ns;
 	assert_true(ep->open[path]);
 	if (ep->full)
 		return SUCI_ERR_FULL;
+	if (relay_note_decode(note, len, &n) == 0 && n.type == RELAY_NOTE_PING) {
+		ep->pings++;
+		return SUCI_ERR_OK;
+	}
 	ep->notes++;
 	ep->said_at = path;
 	assert_int_equal(relay_door_decode(note, len, &ep->said), 0);
 	return SUCI_ERR_OK;
+}
+
+void
+suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	(void)path, (void)now_ns;
+	ep->silent++;
 }
 
 /* ---- a process ---- */
@@ -316,6 +331,30 @@ what_has_no_room_is_said_soon(void **state)
 	assert_int_equal(fake.notes, 1);
 }
 
+static void
+a_silent_relay_is_asked_and_given_up(void **state)
+{
+	(void)state;
+	begin(ONE);
+	(void)door_sites_seek(&sites, now);
+	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+	for (uint32_t s = 1; s <= 12; s++) {
+		uint64_t at = now + s * BASE_S_NS;
+		fake.last_rx_ns = s < 3 ? at : fake.last_rx_ns;
+		dirty = false;
+		door_sites_listen(&sites, BASE_S_NS, 10 * BASE_S_NS, at);
+		assert_int_equal(fake.pings, s < 3 ? 0 : s < 12 ? s - 2 : 9);
+		assert_int_equal(fake.silent, s == 12);
+		assert_int_equal(dirty, s >= 3);
+	}
+	/* It is silent for no longer than it was listened to, and never gone without a limit. */
+	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+	door_sites_listen(&sites, 0, 10 * BASE_S_NS, now + 100 * BASE_S_NS);
+	door_sites_listen(&sites, 9 * BASE_S_NS, 10 * BASE_S_NS, now + 200 * BASE_S_NS);
+	door_sites_listen(&sites, 90 * BASE_S_NS, 0, now + 300 * BASE_S_NS);
+	assert_int_equal(fake.silent, 1);
+}
+
 int
 main(void)
 {
@@ -328,6 +367,7 @@ main(void)
 		cmocka_unit_test(segments_fit_everywhere),
 		cmocka_unit_test(a_door_waits_for_the_second_relay),
 		cmocka_unit_test(what_has_no_room_is_said_soon),
+		cmocka_unit_test(a_silent_relay_is_asked_and_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "door/sites.h"
 
 #include "base/assert.h"
+#include "relayproto/note.h"
 
 #include <string.h>
 
@@ -138,6 +139,7 @@ door_sites_enter(struct door_sites *s, uint32_t site, uint32_t path, uint32_t mt
 	struct suci_path_info info = {0};
 	(void)suci_path_info(s->ep, path, &info);
 	at->path = path;
+	at->silence = (struct relay_silence){0};
 	at->mss = door_client_mss(info.mss, mtu);
 	if (s->n > 1)
 		s->hurry_ns = now_ns + DOOR_SITES_HURRY_NS;
@@ -179,6 +181,37 @@ door_sites_say(struct door_sites *s, uint32_t site, const void *note, size_t len
 {
 	set_dirty(s);
 	return suci_path_note(s->ep, s->site[site].path, note, len, now_ns) == SUCI_ERR_OK;
+}
+
+static void
+listen_to_site(struct door_sites *s, uint32_t site, uint64_t gap_ns, uint64_t limit_ns,
+	       uint64_t now_ns)
+{
+	struct door_site *at = &s->site[site];
+	uint8_t ping[RELAY_NOTE_MAX];
+	struct suci_path_info info;
+	if (at->path == NONE || !suci_path_info(s->ep, at->path, &info) || !info.up)
+		return;
+	switch (relay_silence_look(&at->silence, info.last_rx_ns, gap_ns, limit_ns, now_ns)) {
+	case RELAY_SILENCE_NONE:
+		break;
+	case RELAY_SILENCE_ASK:
+		(void)door_sites_say(
+			s, site, ping,
+			relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, ping),
+			now_ns);
+		break;
+	case RELAY_SILENCE_OVER:
+		suci_path_silent(s->ep, at->path, now_ns);
+		set_dirty(s);
+	}
+}
+
+void
+door_sites_listen(struct door_sites *s, uint64_t gap_ns, uint64_t limit_ns, uint64_t now_ns)
+{
+	for (uint32_t k = 0; k < s->n; k++)
+		listen_to_site(s, k, gap_ns, limit_ns, now_ns);
 }
 
 uint64_t

@@ -309,10 +309,8 @@ mmp_away_at(const struct mmp_away *a, uint32_t path)
 bool
 mmp_away_path_up(struct mmp_away *a, uint32_t path, const void *hello, size_t len)
 {
-	uint32_t site = mmp_away_at(a, path);
 	if (!door_sites_up(&a->sites, path, hello, len, a->now_ns))
 		return false;
-	a->silent_ns[site] = 0;
 	(void)suci_path_set_liveness(a->conf.ep, path, a->conf.live_ns, BASE_S_NS);
 	return true;
 }
@@ -438,29 +436,14 @@ look_at_rank(struct mmp_away *a, uint32_t rank, uint64_t step_ns)
 		import_rank(a, rank);
 }
 
-/* Its path is given up late, for we may compute and not listen. */
-static void
-look_at_relay(struct mmp_away *a, uint32_t site, uint64_t step_ns)
-{
-	uint32_t path = a->sites.site[site].path;
-	struct suci_path_info info;
-	if (!a->client.site[site].up || !suci_path_info(a->conf.ep, path, &info))
-		return;
-	a->silent_ns[site] =
-		info.last_rx_ns == a->heard_ns[site] ? a->silent_ns[site] + step_ns : 0;
-	a->heard_ns[site] = info.last_rx_ns;
-	if (a->silent_ns[site] > RELAY_LIVES)
-		suci_path_silent(a->conf.ep, path, a->now_ns);
-}
-
 static void
 look_at_ranks(struct mmp_away *a)
 {
 	uint64_t step = base_min_ns(a->now_ns - a->looked_ns, 2 * LOOK_NS);
 	a->looked_ns = a->now_ns;
 	a->look_ns = a->now_ns + LOOK_NS;
-	for (uint32_t k = 0; k < a->sites.n; k++)
-		look_at_relay(a, k, step);
+	/* The paths are given up late, for we may compute and not listen. */
+	door_sites_listen(&a->sites, step, RELAY_LIVES, a->now_ns);
 	for (uint32_t i = 0; i < a->conf.size; i++)
 		if (a->rank[i].elsewhere && !a->rank[i].over)
 			look_at_rank(a, i, step);

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "door/client.h"
+#include "relayproto/silence.h"
 #include "suci/endpoint.h"
 #include "suci/lane.h"
 
@@ -32,6 +33,7 @@ struct door_site {
 	uint32_t path; /* DOOR_CLIENT_NONE: none, and it is not called */
 	uint32_t mss;  /* of segments over it; 0: it was never up */
 	bool is_none;  /* who is there is no relay */
+	struct relay_silence silence;
 };
 
 struct door_sites {
@@ -82,6 +84,8 @@ void door_sites_down(struct door_sites *s, uint32_t site, bool again, uint64_t n
 
 bool door_sites_say(struct door_sites *s, uint32_t site, const void *note, size_t len,
 		    uint64_t now_ns);
+/* Time has passed in which the owner listened: relays that are silent for so long count as gone. */
+void door_sites_listen(struct door_sites *s, uint64_t gap_ns, uint64_t limit_ns, uint64_t now_ns);
 /* What is to be done when it is time, and said.  The next time; never, if nothing waits for it. */
 uint64_t door_sites_turn(struct door_sites *s, uint64_t now_ns);
 

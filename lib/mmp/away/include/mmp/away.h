@@ -108,7 +108,6 @@ struct mmp_away {
 	uint64_t again_ns; /* it is asked for again */
 	bool known, stopped, dirty, unpushed, again;
 	uint64_t now_ns, due_ns, look_ns, looked_ns;
-	uint64_t heard_ns[DOOR_CLIENT_SITES], silent_ns[DOOR_CLIENT_SITES]; /* while we listened */
 	uint64_t breaks, moves; /* ways that broke; ranks that were told of another door */
 };
 
