@@ -16,8 +16,9 @@ one()
 	row_end "$name" "$(tail -1 <<<"$did")" "$pattern" "$([ $rc -eq 0 ] || echo "; the attack had its way or did not run: $did" | tail -1)"
 }
 
-wan_arp() { one wan-arp '' ew forge_arp eth0 "$S" $A0 $A1 $B0; }
-lan_arp() { one lan-arp '' el forge_arp eth0 "$S" 10.0.0.254 10.0.0.253; }
+# Nothing comes after this one; a row that may stall comes after the next.
+wan_arp() { settle=3 one wan-arp '' ew forge_arp eth0 "$S" $A0 $A1 $B0; }
+lan_arp() { settle=3 one lan-arp '' el forge_arp eth0 "$S" 10.0.0.254 10.0.0.253; }
 # What kernels of nodes believe of each other is not the relay's to mend; nobody may die of it.
 node_arp() { may_stall=1 one node-arp '' el forge_arp eth0 "$S" 10.0.0.1 10.0.0.2 10.0.0.254; }
 wan_icmp() { one wan-icmp '' wan icmp afe0 "$S" $A0 $B0; }
