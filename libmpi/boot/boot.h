@@ -8,7 +8,7 @@
  *   join.c     rank 0's conversation with the impi server or relay
  *   hosts.c    which IMPI hosts this client is
  *   socket.c   TCP sockets of either family
- *   dance.c    TCP connections to the hosts of foreign clients
+ *   host_handshake.c  TCP connections to the hosts of foreign clients
  *   control.c  the thread that watches the server channel while ranks compute
  *
  * With no launcher the job has one process. */
@@ -228,7 +228,7 @@ int lmpi_tcp_listen(const struct suci_addr *at, int backlog, uint16_t *port);
 int lmpi_tcp_begin(const struct suci_addr *at, uint16_t port, const struct suci_addr *own,
 		   int *err);
 
-/* --- dance.c (IMPI reference 4); functions return 0 or an error class (said). */
+/* --- host_handshake.c (IMPI reference 4); functions return 0 or an error class (said). */
 /* Listen at that address, on any port. */
 int lmpi_dance_listen(const struct suci_addr *at, uint16_t *port);
 void lmpi_dance_unlisten(void);

@@ -14,7 +14,7 @@
 #include "engine.h"
 #include "impi.h"
 #include "light.h"
-#include "quick.h"
+#include "small_exec.h"
 
 #define LMPI_PLANS_MAX	    16
 #define LMPI_PLAN_BYTES_MAX ((size_t)16 << 10) /* of one that is kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which steps are left, under way and done is a word each: struct lmpi_few. */
-#include "quick.h"
+#include "small_exec.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libmpi/coll/quick.h - blocking calls of few steps, without a request.
+/* libmpi/coll/small_exec.h - blocking calls of few steps, without a request.
  *
  * The executor (mpi/steps.h) keeps lists and counts so that any number of steps costs no more than
  * each step does, and goes on from whatever call of MPI is made.  A blocking call of a few steps
@@ -7,8 +7,8 @@
  * The messages are the same, so each process may take either way.
  *
  * Threads  the lock is held; it is given up while waiting. */
-#ifndef LMPI_QUICK_H
-#define LMPI_QUICK_H
+#ifndef LMPI_SMALL_EXEC_H
+#define LMPI_SMALL_EXEC_H
 
 #include "coll.h"
 
