@@ -5,10 +5,13 @@
 #
 #	ROUNDS=10	turns
 #	PEERS="openmpi"
+#	FIRST=1		before all else that wants a processor (chrt; root): where the machine is busy
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
 ROUNDS=${ROUNDS:-10} PEERS=${PEERS-openmpi}
+first=()
+[ "${FIRST:-0}" = 0 ] || first=(chrt -f 10)
 out=$PWD/build/bench
 TB_DIR=$out/near.d
 rm -rf "$TB_DIR" "$out"/near-*.rows
@@ -27,7 +30,7 @@ done
 turn() {
 	local run
 	TB_ID=none peers_run "$1" shm "$3"
-	timeout 30 "${run[@]}" "$out/near-$1" "$2" >>"$out/near-$4.rows" 2>"$out/near.log" || {
+	timeout 30 "${first[@]}" "${run[@]}" "$out/near-$1" "$2" >>"$out/near-$4.rows" 2>"$out/near.log" || {
 		echo "near: $4 failed:" >&2
 		tail -n 3 "$out/near.log" >&2
 	}
