@@ -13,8 +13,11 @@ void
 meet_lines_init(struct meet_lines *l, struct door_client *client, struct suci_lanes *lanes,
 		const struct meet_lines_ops *ops, void *user, uint64_t wait_ns)
 {
-	*l = (struct meet_lines){
-		.client = client, .lanes = lanes, .ops = ops, .user = user, .wait_ns = wait_ns};
+	*l = (struct meet_lines){.client = client,
+				 .lanes = lanes,
+				 .ops = ops,
+				 .user = user,
+				 .rests = {.wait_ns = wait_ns}};
 }
 
 bool
@@ -74,16 +77,6 @@ close_line_lane(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	drop_pieces(l, t, false);
 }
 
-/* It rests, or it is only named since it did: until its door is granted its time runs on. */
-static void
-rest_or_name(struct meet_lines *l, struct meet_line *t, bool rests, bool named)
-{
-	l->resting -= t->rests || t->named;
-	t->rests = rests;
-	t->named = named;
-	l->resting += t->rests || t->named;
-}
-
 static void
 drop_line_import(struct meet_lines *l, struct meet_line *t)
 {
@@ -98,7 +91,7 @@ free_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	close_line_lane(l, t, now_ns);
 	drop_pieces(l, t, true);
-	rest_or_name(l, t, false, false);
+	meet_rest_end(&l->rests, &t->rest);
 	if (!MEET_BUG(KEPT_LINE)) {
 		drop_line_import(l, t);
 		if (!t->called && t->door != MEET_LINE_NONE)
@@ -213,7 +206,7 @@ end_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
 	t->over = true;
 	close_line_lane(l, t, now_ns);
-	rest_or_name(l, t, false, false);
+	meet_rest_end(&l->rests, &t->rest);
 	if (t->state == MEET_LINE_KNOCKS)
 		free_line(l, t, now_ns);
 	/* Who has hung up waits for acks that do not come. */
@@ -223,17 +216,11 @@ end_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 static void
 rest_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
-	t->unsure = false;
+	t->rest.unsure = false;
 	if (t->over)
 		return;
-	if (!t->rests) {
-		if (!l->resting)
-			l->looked_ns = now_ns;
-		if (!t->named)
-			t->rested_ns = 0;
-		rest_or_name(l, t, true, false);
+	if (meet_rest_begin(&l->rests, &t->rest, now_ns))
 		l->ops->wake(l->user);
-	}
 	if (t->has_lane)
 		suci_lane_rest(l->lanes, t->lane, now_ns);
 }
@@ -261,8 +248,7 @@ resume_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 	t->left = false;
 	t->site = m->site;
 	t->label = m->label;
-	bool named = m->state == DOOR_CLIENT_NAMED && (t->rests || t->named);
-	rest_or_name(l, t, false, named);
+	meet_rest_go_on(&l->rests, &t->rest, m);
 	return true;
 }
 
@@ -304,15 +290,15 @@ is_of_line(struct meet_lines *l, uint32_t site, uint32_t door, uint32_t label, u
 	struct meet_line *is = import == DOOR_CLIENT_NONE ? NULL : line_of_import(l, import);
 
 	if (is && is->moves) {
-		*verdict = is->rests && resume_line(l, is, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
+		*verdict = is->rest.rests && resume_line(l, is, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
 		return true;
 	}
 	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++) {
 		bool on = t->state != MEET_LINE_FREE && t->door == door;
 		here |= on && !t->called;
-		rests |= on && t->rests;
-		other |=
-			on && t->moves && !says_nothing(t, now_ns) && (t->rests || t->site != site);
+		rests |= on && t->rest.rests;
+		other |= on && t->moves && !says_nothing(t, now_ns) &&
+			 (t->rest.rests || t->site != site);
 	}
 	/* What is refused comes again at once, what is dropped after a while.  Many may knock, and
 	 * one that does not rest may be in doubt for long. */
@@ -338,15 +324,13 @@ meet_lines_reached(struct meet_lines *l, uint32_t import, uint64_t now_ns)
 
 	if (!t || !t->moves || t->state == MEET_LINE_CALLS)
 		return;
-	t->met = true;
-	bool unsure = m->state == DOOR_CLIENT_NAMED && m->at.nrelays > 1;
-	/* Of a door at two relays either may be the one to carry it: what was said before that was
-	 * settled may be lost. */
-	if (t->rests || t->unsure || t->site != m->site || t->label != m->label)
+	t->rest.met = true;
+	bool unsure = meet_rest_is_unsure(m);
+	if (t->rest.rests || t->rest.unsure || t->site != m->site || t->label != m->label)
 		(void)resume_line(l, t, now_ns);
-	else if (t->named && m->state == DOOR_CLIENT_HAVE)
-		rest_or_name(l, t, false, false);
-	t->unsure = unsure;
+	else
+		meet_rest_granted(&l->rests, &t->rest, m);
+	t->rest.unsure = unsure;
 }
 
 uint32_t
@@ -394,9 +378,9 @@ close_port_door(struct meet_lines *l, uint32_t door, uint64_t now_ns)
 			continue;
 		drop_line_import(l, t);
 		t->moves = false;
-		if (t->rests)
+		if (t->rest.rests)
 			end_line(l, t, now_ns);
-		rest_or_name(l, t, false, false);
+		meet_rest_end(&l->rests, &t->rest);
 	}
 	door_client_close(l->client, door);
 }
@@ -464,7 +448,7 @@ meet_lines_go(struct meet_lines *l, uint32_t line, uint64_t now_ns)
 	if (!door_client_reaches(m) || !open_line_lane(l, t, now_ns))
 		return false;
 	t->state = MEET_LINE_ON;
-	t->unsure = t->moves && m->state == DOOR_CLIENT_NAMED && m->at.nrelays > 1;
+	t->rest.unsure = t->moves && meet_rest_is_unsure(m);
 	if (t->moves)
 		say_from(l, t, now_ns);
 	return true;
@@ -503,16 +487,16 @@ meet_lines_lost(struct meet_lines *l, uint32_t import, enum door_client_lost why
 		l->ops->wake(l->user);
 	} else if (why == DOOR_CLIENT_RESET) {
 		rest_line(l, t, now_ns);
-	} else if (why == DOOR_CLIENT_RELAY || (why == DOOR_CLIENT_REFUSED && t->met)) {
+	} else if (why == DOOR_CLIENT_RELAY || (why == DOOR_CLIENT_REFUSED && t->rest.met)) {
 		/* A relay that was started again does not know the door yet. */
 		rest_line(l, t, now_ns);
 		drop_line_import(l, t);
-		t->again_ns = now_ns + MEET_LINE_LOOK_NS;
-	} else if (t->called && !t->met && !t->rests && !t->left) {
+		t->rest.again_ns = now_ns + MEET_REST_LOOK_NS;
+	} else if (t->called && !t->rest.met && !t->rest.rests && !t->left) {
 		/* A relay may have no room for it: then it lasts as long as its relay. */
 		drop_line_import(l, t);
 		t->moves = false;
-		rest_or_name(l, t, false, false);
+		meet_rest_end(&l->rests, &t->rest);
 	} else {
 		end_line(l, t, now_ns);
 	}
@@ -531,7 +515,7 @@ meet_lines_over(struct meet_lines *l, uint32_t site, bool for_good, uint64_t now
 		}
 		t->over = true;
 		close_line_lane(l, t, now_ns);
-		rest_or_name(l, t, false, false);
+		meet_rest_end(&l->rests, &t->rest);
 		if (t->state == MEET_LINE_KNOCKS || t->state == MEET_LINE_ENDS)
 			free_line(l, t, now_ns);
 	}
@@ -540,26 +524,28 @@ meet_lines_over(struct meet_lines *l, uint32_t site, bool for_good, uint64_t now
 static void
 look_at_line(struct meet_lines *l, struct meet_line *t, uint64_t step_ns, uint64_t now_ns)
 {
-	t->rested_ns += step_ns;
-	if (t->rested_ns > l->wait_ns)
+	switch (meet_rest_look(&l->rests, &t->rest, l->client, t->import, step_ns, now_ns)) {
+	case MEET_REST_OVER:
 		end_line(l, t, now_ns);
-	else if (t->named)
-		return;
-	else if (t->import == MEET_LINE_NONE && now_ns >= t->again_ns)
+		break;
+	case MEET_REST_ASKS:
 		t->import = l->ops->import(l->user, &t->at, t->door);
-	else if (t->import != MEET_LINE_NONE && door_client_reaches(&l->client->import[t->import]))
+		break;
+	case MEET_REST_GOES:
 		(void)resume_line(l, t, now_ns);
+		break;
+	case MEET_REST_WAITS:
+		break;
+	}
 }
 
 static void
 look_at_resting(struct meet_lines *l, uint64_t now_ns)
 {
-	if (!l->resting || now_ns < l->looked_ns + MEET_LINE_LOOK_NS)
-		return;
-	uint64_t step = base_min_ns(now_ns - l->looked_ns, 2 * MEET_LINE_LOOK_NS);
-	l->looked_ns = now_ns;
-	for (struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
-		if (t->state != MEET_LINE_FREE && (t->rests || t->named))
+	uint64_t step = meet_rest_step(&l->rests, now_ns);
+
+	for (struct meet_line *t = l->line; step && t < l->line + MEET_LINES_MAX; t++)
+		if (t->state != MEET_LINE_FREE && meet_rest_is_on(&t->rest))
 			look_at_line(l, t, step, now_ns);
 }
 
@@ -578,7 +564,7 @@ meet_lines_turn(struct meet_lines *l, uint64_t now_ns)
 uint64_t
 meet_lines_due(const struct meet_lines *l)
 {
-	uint64_t due = l->resting ? l->looked_ns + MEET_LINE_LOOK_NS : BASE_NEVER_NS;
+	uint64_t due = meet_rest_due(&l->rests);
 
 	for (const struct meet_line *t = l->line; t < l->line + MEET_LINES_MAX; t++)
 		if (t->state == MEET_LINE_ENDS && !t->called && !MEET_BUG(LINGERS))
@@ -725,7 +711,7 @@ meet_lines_lane_down(struct meet_lines *l, uint32_t line)
 
 	t->has_lane = false;
 	t->over = true;
-	rest_or_name(l, t, false, false);
+	meet_rest_end(&l->rests, &t->rest);
 	l->ops->wake(l->user);
 }
 
@@ -737,10 +723,10 @@ meet_lines_check(const struct meet_lines *l)
 	for (uint32_t i = 0; i < MEET_LINES_MAX; i++) {
 		const struct meet_line *t = &l->line[i];
 		uint64_t kept = 0;
-		resting += t->rests || t->named;
-		if ((t->rests || t->named) && (!t->moves || t->state == MEET_LINE_FREE))
+		resting += meet_rest_is_on(&t->rest);
+		if (meet_rest_is_on(&t->rest) && (!t->moves || t->state == MEET_LINE_FREE))
 			return "a line that rests moves";
-		if (t->rests && t->over)
+		if (t->rest.rests && t->over)
 			return "a line that is over does not rest";
 		if (t->state == MEET_LINE_FREE && (t->has_lane || t->first))
 			return "a free line has a lane, or keeps something";
@@ -751,5 +737,5 @@ meet_lines_check(const struct meet_lines *l)
 		if (t->state == MEET_LINE_KNOCKS && kept > MEET_KNOCK_BYTES)
 			return "who knocks has more kept than it may";
 	}
-	return resting == l->resting ? NULL : "lines that rest = their number";
+	return resting == l->rests.n ? NULL : "lines that rest = their number";
 }

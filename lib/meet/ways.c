@@ -18,7 +18,7 @@ meet_ways_init(struct meet_ways *w, struct door_client *client, struct suci_lane
 				.ops = ops,
 				.user = user,
 				.mine = NONE,
-				.wait_ns = wait_ns,
+				.rests = {.wait_ns = wait_ns},
 				.way = way,
 				.max = max};
 	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
@@ -44,30 +44,6 @@ meet_ways_from(struct meet_ways *w, uint32_t own)
 
 /* ---- resting, going on ---- */
 
-/* It rests, or it is only named since it did: until it is granted, its time runs on. */
-static void
-set_resting(struct meet_ways *w, struct meet_way *y, bool rests, bool named)
-{
-	w->resting -= y->rests || y->named;
-	y->rests = rests;
-	y->named = named;
-	w->resting += y->rests || y->named;
-}
-
-static void
-not_resting(struct meet_ways *w, struct meet_way *y)
-{
-	set_resting(w, y, false, false);
-}
-
-/* Its door is reached: it rests no more.  A name may still be refused, and come again and again. */
-static void
-go_on(struct meet_ways *w, struct meet_way *y)
-{
-	bool named = w->client->import[y->import].state == DOOR_CLIENT_NAMED;
-	set_resting(w, y, false, named && (y->rests || y->named) && !MEET_BUG(WAY_NAMED));
-}
-
 static void
 drop_import(struct meet_ways *w, struct meet_way *y)
 {
@@ -82,7 +58,7 @@ meet_ways_drop(struct meet_ways *w, uint32_t way, uint64_t now_ns)
 {
 	struct meet_way *y = &w->way[way];
 	uint32_t lane = y->lane;
-	not_resting(w, y);
+	meet_rest_end(&w->rests, &y->rest);
 	drop_import(w, y);
 	y->used = false;
 	y->lane = NONE;
@@ -103,15 +79,8 @@ static void
 rest_way(struct meet_ways *w, struct meet_way *y, enum door_client_lost why, uint64_t now_ns)
 {
 	y->why = (uint8_t)why;
-	y->unsure = false;
-	if (!y->rests) {
-		if (!w->resting)
-			w->looked_ns = now_ns;
-		if (!y->named)
-			y->rested_ns = 0;
-		set_resting(w, y, true, false);
+	if (meet_rest_begin(&w->rests, &y->rest, now_ns))
 		w->ops->wake(w->user);
-	}
 	if (y->lane != NONE)
 		suci_lane_rest(w->lanes, y->lane, now_ns);
 }
@@ -152,16 +121,16 @@ static bool
 resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 {
 	const struct door_client_import *m = &w->client->import[y->import];
-	y->met = true;
+	y->rest.met = true;
 	if (y->lane == NONE) {
-		go_on(w, y);
+		meet_rest_go_on(&w->rests, &y->rest, m);
 		return true;
 	}
 	if (MEET_BUG(WAY_STAYS))
 		return true;
 	if (MEET_BUG(WAY_ANEW)) {
 		suci_lane_close(w->lanes, y->lane, now_ns);
-		go_on(w, y);
+		meet_rest_go_on(&w->rests, &y->rest, m);
 		return open_way(w, y, now_ns);
 	}
 	int err = suci_lane_move(w->lanes, y->lane, w->path[m->site], m->label, m->label, now_ns);
@@ -174,7 +143,7 @@ resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 		return false;
 	}
 	w->moves++;
-	go_on(w, y);
+	meet_rest_go_on(&w->rests, &y->rest, m);
 	return true;
 }
 
@@ -274,14 +243,12 @@ meet_ways_reached(struct meet_ways *w, uint32_t import, uint64_t now_ns)
 {
 	const struct door_client_import *m = &w->client->import[import];
 	struct meet_way *y = &w->way[m->whose];
-	bool unsure = m->state == DOOR_CLIENT_NAMED && m->at.nrelays > 1;
-	/* Of a door at two relays either may be the one to carry it: what was said before that was
-	 * settled may be lost. */
-	if (!y->met || y->rests || y->unsure)
+	bool unsure = meet_rest_is_unsure(m);
+	if (!y->rest.met || y->rest.rests || y->rest.unsure)
 		(void)resume_way(w, y, now_ns);
-	else if (y->named && m->state == DOOR_CLIENT_HAVE)
-		not_resting(w, y);
-	y->unsure = unsure && y->used;
+	else
+		meet_rest_granted(&w->rests, &y->rest, m);
+	y->rest.unsure = unsure && y->used;
 }
 
 void
@@ -289,7 +256,7 @@ meet_ways_lost(struct meet_ways *w, uint32_t import, enum door_client_lost why, 
 {
 	struct meet_way *y = &w->way[w->client->import[import].whose];
 	bool ended = why == DOOR_CLIENT_GONE && w->client->ended;
-	if (ended || !w->wait_ns || (!y->met && why == DOOR_CLIENT_REFUSED)) {
+	if (ended || !w->rests.wait_ns || (!y->rest.met && why == DOOR_CLIENT_REFUSED)) {
 		lose_way(w, y, why, now_ns);
 		return;
 	}
@@ -297,7 +264,7 @@ meet_ways_lost(struct meet_ways *w, uint32_t import, enum door_client_lost why, 
 	if (why == DOOR_CLIENT_RESET)
 		return; /* it is asked for anew by itself */
 	drop_import(w, y);
-	y->again_ns = now_ns + MEET_WAY_LOOK_NS;
+	y->rest.again_ns = now_ns + MEET_REST_LOOK_NS;
 }
 
 enum suci_verdict
@@ -314,7 +281,7 @@ meet_ways_came(struct meet_ways *w, uint32_t site, uint32_t label, uint64_t now_
 	struct meet_way *y = &w->way[w->client->import[i].whose];
 	if (y->lane == NONE)
 		return open_way(w, y, now_ns) ? SUCI_TAKEN : SUCI_REFUSED;
-	return y->rests && resume_way(w, y, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
+	return y->rest.rests && resume_way(w, y, now_ns) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 void
@@ -332,15 +299,20 @@ meet_ways_lane_down(struct meet_ways *w, uint32_t whose, uint64_t now_ns)
 static void
 look_at_way(struct meet_ways *w, struct meet_way *y, uint64_t step_ns, uint64_t now_ns)
 {
-	y->rested_ns += step_ns;
-	if (y->rested_ns > w->wait_ns && !MEET_BUG(WAY_ENDLESS))
+	switch (meet_rest_look(&w->rests, &y->rest, w->client, y->import, step_ns, now_ns)) {
+	case MEET_REST_OVER:
 		lose_way(w, y, (enum door_client_lost)y->why, now_ns);
-	else if (y->named)
-		return;
-	else if (y->import == NONE && now_ns >= y->again_ns && w->mine != NONE)
-		(void)import_way(w, y);
-	else if (y->import != NONE && door_client_reaches(&w->client->import[y->import]))
+		break;
+	case MEET_REST_ASKS:
+		if (w->mine != NONE)
+			(void)import_way(w, y);
+		break;
+	case MEET_REST_GOES:
 		(void)resume_way(w, y, now_ns);
+		break;
+	case MEET_REST_WAITS:
+		break;
+	}
 }
 
 /* Our door was not given back. */
@@ -357,19 +329,16 @@ meet_ways_turn(struct meet_ways *w, uint64_t now_ns)
 {
 	if (w->seeks && now_ns >= w->seek_ns && w->client->up)
 		seek_door(w, now_ns);
-	if (!w->resting || now_ns < w->looked_ns + MEET_WAY_LOOK_NS)
-		return;
-	uint64_t step = base_min_ns(now_ns - w->looked_ns, 2 * MEET_WAY_LOOK_NS);
-	w->looked_ns = now_ns;
-	for (uint32_t i = 0; i < w->n; i++)
-		if (w->way[i].used && (w->way[i].rests || w->way[i].named))
+	uint64_t step = meet_rest_step(&w->rests, now_ns);
+	for (uint32_t i = 0; step && i < w->n; i++)
+		if (w->way[i].used && meet_rest_is_on(&w->way[i].rest))
 			look_at_way(w, &w->way[i], step, now_ns);
 }
 
 uint64_t
 meet_ways_due(const struct meet_ways *w)
 {
-	uint64_t at = w->resting ? w->looked_ns + MEET_WAY_LOOK_NS : BASE_NEVER_NS;
+	uint64_t at = meet_rest_due(&w->rests);
 	return w->seeks && w->client->up ? base_min_ns(at, w->seek_ns) : at;
 }
 
@@ -380,19 +349,19 @@ meet_ways_check(const struct meet_ways *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct meet_way *y = &w->way[i];
 		struct suci_lane_info info;
-		resting += y->used && (y->rests || y->named);
+		resting += y->used && meet_rest_is_on(&y->rest);
 		if (!y->used)
 			continue;
 		if (y->import != NONE && w->client->import[y->import].whose != i)
 			return "the import of a way is its own";
-		if (y->rests && y->named)
+		if (y->rest.rests && y->rest.named)
 			return "a way that rests has no name to go on by";
-		if (y->import == NONE && !y->rests)
+		if (y->import == NONE && !y->rest.rests)
 			return "a way without an import rests";
 		if (y->lane != NONE && !suci_lane_info(w->lanes, y->lane, &info))
 			return "the lane of a way is there";
-		if (y->lane != NONE && !y->rests && info.path == UINT32_MAX)
+		if (y->lane != NONE && !y->rest.rests && info.path == UINT32_MAX)
 			return "a way whose lane goes nowhere rests";
 	}
-	return resting == w->resting ? NULL : "ways that rest = their number";
+	return resting == w->rests.n ? NULL : "ways that rest = their number";
 }

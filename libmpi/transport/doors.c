@@ -641,7 +641,7 @@ look_at_relays(uint64_t now_ns)
 	if (!doors.shared)
 		door_sites_listen(&doors.sites, step, limit, now_ns);
 	doors.alone_ns = doors.client.up ? 0 : doors.alone_ns + step;
-	if (doors.alone_ns > doors.ways.wait_ns)
+	if (doors.alone_ns > doors.ways.rests.wait_ns)
 		give_doors_up();
 }
 

@@ -72,13 +72,14 @@ void
 lmpi_talks_begin(void)
 {
 	/* Longer than ways: see meet/lines.h. */
-	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL, 2 * doors.ways.wait_ns);
+	meet_lines_init(&lines, &doors.client, net.lanes, &lines_ops, NULL,
+			2 * doors.ways.rests.wait_ns);
 }
 
 uint64_t
 lmpi_doors_outage_ns(void)
 {
-	return base_add_ns(lines.wait_ns, doors.ways.wait_ns);
+	return base_add_ns(lines.rests.wait_ns, doors.ways.rests.wait_ns);
 }
 
 /* ---- beginning ---- */

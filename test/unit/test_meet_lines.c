@@ -502,7 +502,7 @@ static void
 pass_turns(struct kit *k, uint32_t n)
 {
 	while (n--)
-		kit_pass(k, MEET_LINE_LOOK_NS);
+		kit_pass(k, MEET_REST_LOOK_NS);
 }
 
 /* Whatever becomes of the relays of a conversation: what is said comes once, or it is over. */
@@ -532,7 +532,7 @@ a_line_moves(void **state)
 		uint32_t to = meet_lines_knock(&b->lines, b->port);
 		hear_all(b, to, 100);
 		struct meet_line *t = &b->lines.line[to];
-		assert_true(a->lines.line[from].moves && t->moves && t->met);
+		assert_true(a->lines.line[from].moves && t->moves && t->rest.met);
 		if (rows[i].what == ANEW)
 			kit_turn(k);
 		else
@@ -542,7 +542,7 @@ a_line_moves(void **state)
 		b->poor = rows[i].what == NO_ROOM;
 		if (rows[i].what > RESTS)
 			meet_lines_lost(&b->lines, t->import, DOOR_CLIENT_RELAY, k->l.now_ns);
-		assert_int_equal(t->rests, rows[i].what != ANEW);
+		assert_int_equal(t->rest.rests, rows[i].what != ANEW);
 		assert_int_equal(meet_lines_say(&a->lines, from, said, 300, k->l.now_ns), 300);
 		pass_turns(k, 8);
 		b->poor = false;
@@ -553,7 +553,7 @@ a_line_moves(void **state)
 			b->poor = false;
 		}
 		assert_int_equal(t->over, rows[i].over);
-		assert_false(t->rests);
+		assert_false(t->rest.rests);
 		hear_all_then(b, to, rows[i].over ? 0 : 300, rows[i].over ? -1 : 0);
 		assert_int_equal(b->lines.moved > 0, !rows[i].over);
 		meet_lines_hang_up(&b->lines, to, k->l.now_ns);

@@ -17,8 +17,8 @@
  * A line outlives relays if the caller's door or the port's is at two.  Then the first block is
  * FROM (meet/word.h) and the address of the caller's door, and who is called imports that.  So each
  * end hears by its own relay where the other one is, and moves its lane (suci/lane.h), as ways do
- * (meet/ways.h): what is said comes once and in order.  It is over when it has rested for wait_ns,
- * of which only time counts in which the owner had its turns.  wait_ns should be longer than ways
+ * (meet/ways.h): what is said comes once and in order.  It is over when it has rested for wait_ns
+ * (meet/rest.h).  wait_ns should be longer than ways
  * wait: who gives up a conversation is then out of reach for who believes to be connected.  As long
  * as there is such a line at a port, who comes by another relay than it waits, for it may be that
  * one, which knows before us that a relay is gone.  Who has said nothing for MEET_LINE_SILENT_NS
@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "door/client.h"
+#include "meet/rest.h"
 #include "meet/talk.h"
 #include "suci/lane.h"
 
@@ -48,7 +49,6 @@
 #define MEET_LINE_NONE	    UINT32_MAX
 #define MEET_LINE_SILENT_NS (10 * BASE_S_NS)
 #define MEET_LINE_LINGER_NS (30 * BASE_S_NS)
-#define MEET_LINE_LOOK_NS   (100 * BASE_MS_NS)
 #define MEET_LINE_SAY_BYTES 65536u	 /* of what is said at a time */
 #define MEET_LINE_BYTES	    (256u << 20) /* what is kept until it is heard */
 
@@ -77,11 +77,7 @@ struct meet_line {
 	bool called;  /* at a port of ours */
 	bool greeted; /* called: its first block is there */
 	bool moves;   /* it outlives relays */
-	bool met;     /* moves: the other door was reached once */
 	bool left;    /* called: the relay by which it came told that who calls is gone */
-	bool rests;   /* its lane goes nowhere */
-	bool named;   /* it rested, and goes on by a name that may still be refused */
-	bool unsure;  /* what was said is behind a question that may be answered elsewhere */
 	uint32_t lane;
 	uint32_t door;	   /* ours: of the port, or of this line; NONE: not yet */
 	uint32_t site;	   /* of the relay by which it goes; CALLS: not known yet */
@@ -91,8 +87,7 @@ struct meet_line {
 	uint64_t turn;	   /* KNOCKS: the lowest is the first */
 	uint64_t since_ns; /* it was called, or calls; ENDS: it was hung up */
 	uint64_t kept;
-	uint64_t rested_ns;	/* and had turns */
-	uint64_t again_ns;	/* rests without an import: then there is to be one */
+	struct meet_rest rest;
 	struct door_address at; /* moves: the other door */
 	struct meet_piece *first, **last;
 };
@@ -118,9 +113,9 @@ struct meet_lines {
 	struct suci_lanes *lanes;
 	const struct meet_lines_ops *ops;
 	void *user;
-	uint64_t turns, wait_ns, looked_ns;
-	uint32_t resting; /* those that rest, and those that are named */
-	uint64_t moved;	  /* lanes that went on elsewhere */
+	uint64_t turns;
+	struct meet_rests rests;
+	uint64_t moved; /* lanes that went on elsewhere */
 	struct meet_line line[MEET_LINES_MAX];
 };
 

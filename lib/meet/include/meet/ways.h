@@ -14,9 +14,7 @@
  * A way is lost for good
  *
  *     when its process has ended, or has no such door and never had;
- *     when it has rested for wait_ns, of which only time counts in which this process had its
- * turns.  A name that a relay gives and then refuses does not end the rest: who is dead may be
- * named as often as it is asked for;
+ *     when it has rested for wait_ns (meet/rest.h);
  *
  *     when our door is lost, and came back as another one; when its segments do not fit through
  * the relay that is left.
@@ -32,24 +30,19 @@
 
 #include "base/clock.h"
 #include "door/client.h"
+#include "meet/rest.h"
 #include "suci/lane.h"
 
-#define MEET_WAY_NONE	 UINT32_MAX
-#define MEET_WAY_LOOK_NS (100 * BASE_MS_NS)
+#define MEET_WAY_NONE UINT32_MAX
 
 struct meet_way {
 	bool used;
-	bool met;	 /* its door was reached once */
-	bool rests;	 /* it has a lane that goes nowhere */
-	bool named;	 /* it rested, and goes on by a name that may still be refused */
-	bool unsure;	 /* what was said is behind a question that may be answered elsewhere */
 	uint8_t why;	 /* rests: enum door_client_lost */
 	uint32_t whose;	 /* the owner's */
 	uint32_t import; /* NONE: none now */
 	uint32_t lane;	 /* NONE: not yet */
 	struct door_address at;
-	uint64_t rested_ns; /* and had turns; since its door was granted last */
-	uint64_t again_ns;  /* then it is imported anew */
+	struct meet_rest rest;
 };
 
 struct meet_ways_ops {
@@ -69,14 +62,13 @@ struct meet_ways {
 	const struct meet_ways_ops *ops;
 	void *user;
 	uint32_t mine; /* our door, at the client; NONE: none, or it is lost */
-	uint64_t wait_ns;
+	struct meet_rests rests;
 	uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES]; /* mss 0: never up */
 	struct meet_way *way;
 	uint32_t n, max;
-	uint32_t resting;	  /* those that rest, and those that are named */
 	bool seeks;		  /* our door was not given back: ask again */
 	struct door_address told; /* as the others know our door */
-	uint64_t looked_ns, seek_ns;
+	uint64_t seek_ns;
 	uint64_t moves, losses; /* lanes that were moved; ways that were lost */
 };
 
