@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starting programs for a process that no launcher has started: by our mpirun.
+/* Starting programs for a process whose launcher does not, or that none has started: by our mpirun.
  *
  * A shell of its own waits for mpirun and says how it ended into a pipe.  So the program's own
  * wait() never meets a child that it has not started, and nothing forks a copy of this process. */
 #include "ports.h"
 
+#include "boot.h"
 #include "internal.h"
 
 #include "launch/order.h"
@@ -212,6 +213,12 @@ start_helper(char *const argv[], const char *name, const char *command, char why
 
 /* ---- the call ---- */
 
+static bool
+is_here(const char *host)
+{
+	return !host || strcmp(host, "localhost") == 0 || strcmp(host, lmpi_world.node_name) == 0;
+}
+
 bool
 lmpi_alone_start(const struct lmpi_program *program, uint32_t n, const struct lmpi_settings *s,
 		 const char *name, char why[LMPI_WHY])
@@ -226,11 +233,25 @@ lmpi_alone_start(const struct lmpi_program *program, uint32_t n, const struct lm
 			 "the library: start this one by mpirun, as mpirun -n 1 PROGRAM");
 		return false;
 	}
+	for (uint32_t i = 0; lmpi_boot_launched() && i < n; i++) {
+		if (is_here(program[i].host))
+			continue;
+		snprintf(why, LMPI_WHY,
+			 "info key \"host\" is \"%.60s\": this launcher starts no programs of a "
+			 "running job, so they run on %.60s alone",
+			 program[i].host, lmpi_world.node_name);
+		return false;
+	}
 	add_argument(&w, "sh");
 	add_argument(&w, "-c");
 	add_argument(&w, SCRIPT);
 	add_argument(&w, "mpirun");
 	add_argument(&w, "%s", path);
+	/* Within a step of Slurm: srun would wait for the processors that this one has. */
+	if (lmpi_boot_launched()) {
+		add_argument(&w, "--launcher");
+		add_argument(&w, "local");
+	}
 	for (uint32_t i = 0, put = 0; ok && i < n; i++) {
 		if (program[i].n == 0)
 			continue;

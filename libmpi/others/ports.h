@@ -4,7 +4,7 @@
  *   port.c     ports: sockets, and doors at a relay, where the roots of two jobs meet
  *   guests.c   who connects to a socket, until a conversation begins
  *   spawn.c    what the launcher does while the job runs: names of ports, starting programs
- *   alone.c    the same start for a process without a launcher, by our mpirun
+ *   alone.c    the same start where no launcher does it, by our mpirun
  *
  * Threads  the lock is held. */
 #ifndef LMPI_PORTS_H

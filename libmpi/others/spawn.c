@@ -45,6 +45,13 @@ make_key(const char *service, pmix_key_t key, char why[LMPI_WHY])
 	return false;
 }
 
+/* Slurm has neither names nor programs for a job that runs. */
+static bool
+is_not_done(pmix_status_t rc)
+{
+	return rc == PMIX_ERR_NOT_SUPPORTED || rc == PMIX_ERR_NOT_AVAILABLE;
+}
+
 /* A name that another job is to find, also when this one's launcher asks others. */
 static void
 load_range(pmix_info_t *info)
@@ -82,11 +89,19 @@ lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY])
 	PMIX_INFO_DESTRUCT(&info[1]);
 	if (rc == PMIX_SUCCESS)
 		return LMPI_OK;
+	if (is_not_done(rc))
+		return of_folder(names_publish(service, port, getpid(), why));
 	if (rc == PMIX_ERR_DUPLICATE_KEY || rc == PMIX_ERR_EXISTS)
 		return name_is_taken(service, why);
 	snprintf(why, LMPI_WHY, "the launcher does not keep the name \"%.80s\": %s", service,
 		 PMIx_Error_string(rc));
 	return ERR_SERVICE;
+}
+
+static int
+unpublish_here(const char *service, char why[LMPI_WHY])
+{
+	return names_unpublish(service, getpid(), why) == NAMES_OK ? LMPI_OK : ERR_SERVICE;
 }
 
 int
@@ -97,7 +112,7 @@ lmpi_name_unpublish(const char *service, char why[LMPI_WHY])
 	pmix_info_t info;
 
 	if (!lmpi_boot_launched())
-		return names_unpublish(service, getpid(), why) == NAMES_OK ? LMPI_OK : ERR_SERVICE;
+		return unpublish_here(service, why);
 	if (!make_key(service, key, why))
 		return ERR_SERVICE;
 	load_range(&info);
@@ -105,25 +120,33 @@ lmpi_name_unpublish(const char *service, char why[LMPI_WHY])
 	PMIX_INFO_DESTRUCT(&info);
 	if (rc == PMIX_SUCCESS)
 		return LMPI_OK;
+	if (is_not_done(rc))
+		return unpublish_here(service, why);
 	snprintf(why, LMPI_WHY, "this job has not published the name \"%.80s\": %s", service,
 		 PMIx_Error_string(rc));
 	return ERR_SERVICE;
 }
 
+static int
+look_up_here(const char *service, char *port, size_t room, char why[LMPI_WHY])
+{
+	char found[NAMES_PORT_MAX];
+	int err = of_folder(names_lookup(service, found, why));
+
+	if (!err)
+		snprintf(port, room, "%s", found);
+	return err;
+}
+
 int
 lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY])
 {
-	char found[NAMES_PORT_MAX];
 	pmix_key_t key;
 	pmix_info_t info;
 	pmix_pdata_t data;
 
-	if (!lmpi_boot_launched()) {
-		int err = of_folder(names_lookup(service, found, why));
-		if (!err)
-			snprintf(port, room, "%s", found);
-		return err;
-	}
+	if (!lmpi_boot_launched())
+		return look_up_here(service, port, room, why);
 	if (!make_key(service, key, why))
 		return ERR_NAME;
 	PMIX_PDATA_CONSTRUCT(&data);
@@ -131,6 +154,10 @@ lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY
 	load_range(&info);
 	pmix_status_t rc = PMIx_Lookup(&data, 1, &info, 1);
 	PMIX_INFO_DESTRUCT(&info);
+	if (is_not_done(rc)) {
+		PMIX_PDATA_DESTRUCT(&data);
+		return look_up_here(service, port, room, why);
+	}
 	bool ok = rc == PMIX_SUCCESS && data.value.type == PMIX_STRING && data.value.data.string;
 	if (ok)
 		snprintf(port, room, "%s", data.value.data.string);
@@ -330,7 +357,7 @@ void
 lmpi_spawn_ended(const char *name, const char *why)
 {
 	lock_expected();
-	bool awaited = launch_await_unmet(jobs_expected, name, why);
+	bool awaited = launch_await_ended(jobs_expected, name, why);
 	unlock_expected();
 	if (awaited)
 		lmpi_tp_wake();
@@ -416,11 +443,7 @@ why_not_spawned(pmix_status_t status, const struct lmpi_program *p, bool *full, 
 {
 	*full = status == PMIX_ERR_OUT_OF_RESOURCE || status == PMIX_ERR_JOB_FAILED_TO_MAP ||
 		status == PMIX_ERR_JOB_ALLOC_FAILED;
-	if (status == PMIX_ERR_NOT_SUPPORTED || status == PMIX_ERR_NOT_AVAILABLE)
-		snprintf(why, LMPI_WHY,
-			 "the launcher starts no programs of a running job: use mpirun of libmpi, "
-			 "prterun or Open MPI's mpirun");
-	else if (*full)
+	if (*full)
 		snprintf(why, LMPI_WHY,
 			 "there is no room for so many processes (%s): ask the launcher for more, "
 			 "as by mpirun --usize, or say with info key \"soft\" that fewer will do",
@@ -431,7 +454,7 @@ why_not_spawned(pmix_status_t status, const struct lmpi_program *p, bool *full, 
 	return ERR_SPAWN;
 }
 
-/* Without a launcher its answer is that we have started one, under a name of ours. */
+/* Without a launcher that does it the answer is that we have started one, under a name of ours. */
 static int
 spawn_alone(const struct lmpi_program *program, uint32_t n, const struct lmpi_settings *s,
 	    const char *port, char why[LMPI_WHY])
@@ -481,6 +504,10 @@ spawn_by_launcher(const struct lmpi_program *program, uint32_t n, const struct l
 	}
 	PMIX_APP_FREE(app, n);
 	PMIX_INFO_DESTRUCT(&by_slot);
+	if (is_not_done(rc)) {
+		lmpi_spawn_forget(port);
+		return spawn_alone(program, n, s, port, why);
+	}
 	return rc == PMIX_SUCCESS ? LMPI_OK : why_not_spawned(rc, &program[0], full, why);
 }
 

@@ -148,6 +148,9 @@ allocated "srun -n 2 $B/test/mpi/p2p"
 verdict "srun without --mpi=pmix: the ranks say what is missing" "$(has 'has 2 tasks.*srun --mpi=pmix')"
 allocated "srun --mpi=pmix -n 4 $B/test/mpi/p2p"
 verdict "srun --mpi=pmix" "$([ $S -eq 0 ] || echo "status $S: ${OUT:0:400}")"
+# Its ranks ask for programs, connect, publish names.
+allocated "XDG_RUNTIME_DIR=$W/run srun --mpi=pmix -n 3 $B/test/mpi/dyn"
+verdict "srun --mpi=pmix: programs and names of a running job" "$([ $S -eq 0 ] && has '^ok, [0-9]+ checks' || echo "status $S: ${OUT:0:400}")"
 allocated "srun -n 1 $B/bin/impirun -client 0 $server --launcher srun -n 2 true"
 verdict "impirun inside a step is refused" "$(has 'job step [0-9]+\.[0-9]+ already.*--overlap')"
 
