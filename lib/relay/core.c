@@ -114,8 +114,10 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	    !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
-	*c = (struct relay_core){
-		.conf = *conf, .expiry_ns = BASE_NEVER_NS, .half_ns = BASE_NEVER_NS, .era = 1};
+	*c = (struct relay_core){.conf = *conf,
+				 .expiry_ns = BASE_NEVER_NS,
+				 .half_ns = BASE_NEVER_NS,
+				 .generation = 1};
 	if (!c->conf.workers)
 		c->conf.workers = 1;
 	if (!c->conf.connect_ns)
@@ -155,11 +157,11 @@ relay_bind(struct relay_core *c, struct suci *ep)
 void
 relay_new_era(struct relay_core *c)
 {
-	if (++c->era)
+	if (++c->generation)
 		return;
-	c->era = 1; /* what is left of the first round through all numbers must not hold */
+	c->generation = 1; /* what is left of the first round through all numbers must not hold */
 	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++)
-		c->path[i].recent.era = 0;
+		c->path[i].recent.generation = 0;
 }
 
 uint16_t

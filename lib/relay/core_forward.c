@@ -240,7 +240,7 @@ look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
 {
 	struct recent *r = &in->recent;
 	uint64_t *fault;
-	r->era = 0;
+	r->generation = 0;
 	if (in->kind == RELAY_PATH_NONE)
 		return &c->n.drop_path;
 	if (seg->dst_label < DOOR_LABELS_END)
@@ -253,7 +253,7 @@ look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
 		return fault;
 	r->dst_label = seg->dst_label;
 	r->src_label = seg->src_label;
-	r->era = c->era;
+	r->generation = c->generation;
 	return NULL;
 }
 
@@ -274,7 +274,7 @@ relay_forward_check(const struct relay_core *c)
 		const struct path *in = &c->path[i];
 		const struct recent *r = &in->recent;
 		uint32_t base = 0;
-		if (r->era != c->era)
+		if (r->generation != c->generation)
 			continue;
 		if (!r->job && !same_door(asked, i, r))
 			return "what passed last to a door still may";
@@ -563,7 +563,8 @@ pass(struct relay_core *c, uint32_t path, const struct suci_segment *seg, uint64
 	if (in->kind != RELAY_PATH_PROC)
 		count_origin(c, in);
 
-	if (r->era != c->era || r->dst_label != seg->dst_label || r->src_label != seg->src_label) {
+	if (r->generation != c->generation || r->dst_label != seg->dst_label ||
+	    r->src_label != seg->src_label) {
 		uint64_t *fault = look_up(c, in, seg);
 		if (fault)
 			return drop(in, fault);

@@ -254,7 +254,7 @@ enum exit_kind { EXIT_PROC, EXIT_TRUNK, EXIT_GATEWAY };
 /* Where the segment before went: the next one of a path mostly goes there, too. */
 struct recent {
 	uint32_t dst_label, src_label;
-	uint32_t era; /* holds while this is relay_core's; 0: never */
+	uint32_t generation; /* holds while this is relay_core's; 0: never */
 	uint32_t dst_rank, src_rank;
 	uint32_t out, out_base; /* the only way that is to be taken now, or NONE */
 	uint8_t exit;		/* enum exit_kind */
@@ -297,7 +297,7 @@ struct relay_core {
 	bool leaving;	    /* relay_core_leave() */
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
-	uint32_t era; /* since anything but segments came or went */
+	uint32_t generation; /* since anything but segments came or went */
 	struct relay_counters n;
 	void (*watch)(void *user, const struct relay_seen *s);
 	void *watch_user;
@@ -377,7 +377,7 @@ wake_at(struct relay_core *c, uint64_t at_ns)
  * more.  All that is called from outside and is not about a segment begins with it. */
 void relay_new_era(struct relay_core *c);
 
-/* core_forward.c: what was looked up in this era still holds; NULL, or what does not. */
+/* core_forward.c: what was looked up in this generation still holds; NULL, or what does not. */
 const char *relay_forward_check(const struct relay_core *c);
 
 /* core_job.c */
