@@ -80,11 +80,11 @@ struct job_host {
 	uint32_t client;
 	uint32_t first_rank, nprocs;
 	uint32_t label_base;
-	uint32_t trunk; /* NONE: of the own client, foreign, or there are no trunks here */
-	uint32_t way;	/* in the client's group; NONE: a process */
-	uint8_t fellow; /* own client: its entry of conf.cluster, or RELAY_LIST_NONE */
-	bool process;	/* with a global address: carries itself, in one job only */
-	bool left;	/* the process took leave */
+	uint32_t trunk;	 /* NONE: of the own client, foreign, or there are no trunks here */
+	uint32_t way;	 /* in the client's group; NONE: a process */
+	uint8_t sibling; /* own client: its entry of conf.cluster, or RELAY_LIST_NONE */
+	bool process;	 /* with a global address: carries itself, in one job only */
+	bool left;	 /* the process took leave */
 };
 
 /* One relay of a remote client: a member of the group. */
@@ -123,7 +123,7 @@ struct job {
 	uint32_t ways, elsewhere; /* bit per client */
 	uint32_t lit;		  /* bit per client that is reached by light */
 	uint32_t resend;	  /* to be told with the next WAYS */
-	uint32_t lost;		  /* bit per fellow that processes say they cannot reach */
+	uint32_t lost;		  /* bit per sibling that processes say they cannot reach */
 	uint32_t gateway_base;	  /* as label_base, in the spaces of the gateways */
 	uint64_t gateways;	  /* bit per gateway it uses */
 	uint32_t wanted;	  /* local processes with PROC_WANTED */
@@ -274,7 +274,7 @@ struct path {
 	struct recent recent;
 	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
-	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
+	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each sibling */
 	uint32_t doors, holds, ndoors, nholds; /* DOOR: its OWN entries, its holds */
 	/* TRUNK: what doors have in custody here, by eras, of which there are two at a time.  Of
 	 * deaths of doors: how many there had been when the era before this one ended; up to

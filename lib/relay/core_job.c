@@ -82,7 +82,7 @@ takes_part(const struct relay_core *c, const struct relay_job *job)
 
 /* The entry of an own host in the list of the cluster's relays. */
 static uint8_t
-fellow_of(const struct relay_core *c, const struct relay_host *h)
+sibling_of(const struct relay_core *c, const struct relay_host *h)
 {
 	struct suci_addr addr;
 	struct impi_hostid id;
@@ -174,12 +174,12 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 			.label_base = in->label_base,
 			.trunk = NONE,
 			.way = NONE,
-			.fellow = RELAY_LIST_NONE,
+			.sibling = RELAY_LIST_NONE,
 		};
 		if (in->client >= j->nclients)
 			j->nclients = in->client + 1;
 		if (in->client == job->my_client)
-			x->fellow = fellow_of(c, in);
+			x->sibling = sibling_of(c, in);
 		else if (host_addr(c, in, &addr, &id)) {
 			j->group[in->client].relays |= id.kind != IMPI_HOSTID_LIBMPI;
 			if (part)

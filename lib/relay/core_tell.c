@@ -51,7 +51,7 @@ list_fill(const struct relay_core *c, const struct job *j, bool to_proc, struct 
 				 .n = (uint8_t)c->conf.ncluster,
 				 .partition_s = s < UINT16_MAX ? (uint16_t)s : UINT16_MAX};
 	for (uint32_t i = 0; i < l->n; i++) {
-		const struct relay_fellow *f = &c->conf.cluster[i];
+		const struct relay_sibling *f = &c->conf.cluster[i];
 		const struct suci_addr *a = to_proc ? &f->private : &f->global;
 		l->relay[i].ipv4 = ipv4_of(a);
 		l->relay[i].port = a->port;
@@ -96,7 +96,7 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 	if (p->flags & PROC_TELL_RELAYS) {
 		l->label_base = p->label_base;
 		l->token = (uint32_t)p->token;
-		l->own = j->host[p->host].fellow;
+		l->own = j->host[p->host].sibling;
 		l->places = p->addr.family == 6;
 		if (!send_note(c, p->path, buf, relay_list_encode(l, buf)))
 			return false;
@@ -279,7 +279,7 @@ relay_list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t
 
 /* The relay of our cluster with that private address; NONE: there is none, or it is us. */
 static uint32_t
-fellow_at(const struct relay_core *c, uint32_t ipv4, uint16_t port)
+sibling_at(const struct relay_core *c, uint32_t ipv4, uint16_t port)
 {
 	for (uint32_t i = 0; i < c->conf.ncluster; i++) {
 		const struct suci_addr *a = &c->conf.cluster[i].private;
@@ -293,7 +293,7 @@ void
 relay_lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n)
 {
 	struct job *j = &c->job[p->job];
-	uint32_t i = fellow_at(c, n->ipv4, n->port), was = j->lost;
+	uint32_t i = sibling_at(c, n->ipv4, n->port), was = j->lost;
 	if (i == NONE) {
 		c->n.notes_bad++;
 		return;

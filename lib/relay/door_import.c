@@ -112,7 +112,7 @@ is_registered(const struct relay_core *c, uint32_t path, const struct relay_door
 
 /* The relay of our cluster that it says, counted from 1; 0: there is none, or it is this one. */
 static uint32_t
-find_fellow(const struct relay_core *c, const struct relay_door_note *n)
+find_sibling(const struct relay_core *c, const struct relay_door_note *n)
 {
 	for (uint32_t i = 0; i < c->conf.ncluster; i++) {
 		const struct suci_addr *at = &c->conf.cluster[i].global;
@@ -137,11 +137,11 @@ tell_of_own(struct relay_core *c, uint32_t i, uint32_t request)
 
 /* n labels from label on may be a door's by that relay, or were known before. */
 static bool
-may_name(const struct relay_core *c, uint32_t label, uint32_t n, uint32_t fellow)
+may_name(const struct relay_core *c, uint32_t label, uint32_t n, uint32_t sibling)
 {
 	uint32_t giver = relay_door_giver(label);
 	return label < DOOR_LABELS_END && giver == relay_door_giver(label + n - 1) &&
-	       (giver == c->conf.self || giver == fellow - 1 || label >= DOOR_CLAIMS);
+	       (giver == c->conf.self || giver == sibling - 1 || label >= DOOR_CLAIMS);
 }
 
 /* Labels that a door had.  It is at two relays, or comes back to the only one, which forgot it; or
@@ -152,9 +152,9 @@ take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_no
 		 uint64_t **fault)
 {
 	struct door *door = c->doors.door;
-	uint32_t fellow = find_fellow(c, n), i = relay_door_at(c, n->label, DOOR_OWN);
+	uint32_t sibling = find_sibling(c, n), i = relay_door_at(c, n->label, DOOR_OWN);
 	*fault = &c->n.door_fellow;
-	if ((n->with_ipv4 && !fellow) || !may_name(c, n->label, n->n, fellow))
+	if ((n->with_ipv4 && !sibling) || !may_name(c, n->label, n->n, sibling))
 		return NONE;
 	*fault = &c->n.door_named;
 	*known = i != NONE && door[i].at == path && door[i].here == n->label && door[i].n == n->n &&
@@ -168,7 +168,7 @@ take_given_label(struct relay_core *c, uint32_t path, const struct relay_door_no
 	if (!*known)
 		i = *fault == &c->n.door_named ? relay_door_take_label(c, n->label, n->n) : NONE;
 	if (i != NONE)
-		door[i].with = (uint8_t)fellow;
+		door[i].with = (uint8_t)sibling;
 	return i;
 }
 

@@ -352,7 +352,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.ops = &ops,
 	};
 	for (uint32_t m = 0; size % 11 > 5 && m < 2; m++) {
-		conf.cluster[conf.ncluster++] = (struct relay_fellow){
+		conf.cluster[conf.ncluster++] = (struct relay_sibling){
 			.global = maker_relay_addr(0, m),
 			.private = relay_addr_v4(0x0a0000c8u + m, 7000, RELAY_LEG_PRIVATE),
 			.weight = 100};

@@ -147,19 +147,19 @@ doors_memory(size_t len)
 
 /* One alone is told of none. */
 static void
-name_fellows(const struct doors_relay *r, struct relay_core_conf *rc)
+name_siblings(const struct doors_relay *r, struct relay_core_conf *rc)
 {
 	const struct doors *w = r->w;
 	rc->ncluster = w->conf.relays;
 	rc->self = r->index / w->conf.nclusters;
 	for (uint32_t k = 0; k < w->conf.relays; k++) {
 		const struct doors_relay *o = &w->relay[r->cluster + k * w->conf.nclusters];
-		rc->cluster[k] =
-			(struct relay_fellow){.global = relay_addr_v4(o->ipv4[RELAY_LEG_GLOBAL],
-								      UDP_PORT, RELAY_LEG_GLOBAL),
-					      .private = relay_addr_v4(o->ipv4[RELAY_LEG_PRIVATE],
-								       UDP_PORT, RELAY_LEG_PRIVATE),
-					      .weight = RELAY_WEIGHT_MAX};
+		rc->cluster[k] = (struct relay_sibling){
+			.global = relay_addr_v4(o->ipv4[RELAY_LEG_GLOBAL], UDP_PORT,
+						RELAY_LEG_GLOBAL),
+			.private = relay_addr_v4(o->ipv4[RELAY_LEG_PRIVATE], UDP_PORT,
+						 RELAY_LEG_PRIVATE),
+			.weight = RELAY_WEIGHT_MAX};
 	}
 }
 
@@ -188,7 +188,7 @@ doors_start_relay(struct doors_relay *r)
 		.user = r,
 	};
 	if (w->conf.relays > 1)
-		name_fellows(r, &rc);
+		name_siblings(r, &rc);
 	rc.doors.begin = (uint32_t)w->s->seed * 31 + 1000003 * (r->incarnation + r->index);
 	struct suci_config c =
 		doors_endpoint_conf(w, paths, r->ipv4[RELAY_LEG_GLOBAL], ++r->incarnation);

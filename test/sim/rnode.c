@@ -407,7 +407,7 @@ several(const struct rnode *r, struct relay_core_conf *rc)
 	rc->self = r->index;
 	for (uint32_t i = 0; i < rc->ncluster; i++) {
 		const struct rnode *o = &w->relay[w->first_relay[r->client] + i];
-		rc->cluster[i] = (struct relay_fellow){
+		rc->cluster[i] = (struct relay_sibling){
 			.global = relay_addr_v4(o->ipv4[RELAY_LEG_GLOBAL], UDP_PORT,
 						RELAY_LEG_GLOBAL),
 			.private = relay_addr_v4(o->ipv4[RELAY_LEG_PRIVATE], UDP_PORT,

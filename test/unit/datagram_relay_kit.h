@@ -146,7 +146,7 @@ start_relay(struct toy_relay *r, uint64_t life)
 	rc.self = r->index / 2;
 	rc.ncluster = r->nown > 1 ? r->nown : 0;
 	for (uint32_t k = 0; k < rc.ncluster; k++)
-		rc.cluster[k] = (struct relay_fellow){
+		rc.cluster[k] = (struct relay_sibling){
 			.global = relay_addr_v4(INADDR_LOOPBACK, r->own[k], RELAY_LEG_GLOBAL),
 			.private = relay_addr_v4(INADDR_LOOPBACK, r->own[k], RELAY_LEG_PRIVATE),
 			.weight = RELAY_WEIGHT_MAX};

@@ -199,7 +199,7 @@ relay_conf_of_two(enum relay_policy policy, uint32_t trunks, uint64_t partition_
 		.partition_ns = partition_ns,
 	};
 	for (uint32_t i = 0; i < 2; i++)
-		conf.cluster[i] = (struct relay_fellow){
+		conf.cluster[i] = (struct relay_sibling){
 			.global = maker_relay_addr(0, i),
 			.private = relay_addr_v4(0x0a0000c8 + i, 7000, RELAY_LEG_PRIVATE),
 			.weight = 100};

@@ -130,7 +130,7 @@ cluster_of(const struct rd_worker *w, struct relay_core_conf *cc)
 					continue;
 				at--; /* one knows itself */
 			}
-			cc->cluster[at] = (struct relay_fellow){
+			cc->cluster[at] = (struct relay_sibling){
 				.global = relay_addr_v4(
 					r->global_address,
 					(uint16_t)(conf->port[RD_LEG_GLOBAL].udp_port + k),

@@ -147,7 +147,7 @@ struct relay_core_limits {
 };
 
 /* One relay (worker shard) of the own cluster. */
-struct relay_fellow {
+struct relay_sibling {
 	struct suci_addr global, private; /* IPv4: by these it is called */
 	uint8_t private6[16];		  /* where processes with IPv6 alone find it; or zeros */
 	uint8_t weight;			  /* 1 .. RELAY_WEIGHT_MAX */
@@ -250,7 +250,7 @@ struct relay_core_conf {
 	/* The relays of the own cluster, the same list in each of them; self is this one.
 	 * ncluster 0: nobody is told of relays, and a shard that owns no process of a job has
 	 * no trunks for it. */
-	struct relay_fellow cluster[RELAY_GROUP_MAX];
+	struct relay_sibling cluster[RELAY_GROUP_MAX];
 	uint32_t ncluster, self;
 	/* The first one that matches as a whole has prefix_len 0; without it DEST. */
 	struct relay_policy_rule rule[RELAY_RULES_MAX];
