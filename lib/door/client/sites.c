@@ -142,7 +142,8 @@ door_sites_enter(struct door_sites *s, uint32_t site, uint32_t path, uint32_t mt
 	at->silence = (struct relay_silence){0};
 	at->mss = door_client_mss(info.mss, mtu);
 	if (s->n > 1)
-		s->hurry_ns = now_ns + DOOR_SITES_HURRY_NS;
+		s->hurry_ns = DOOR_SITES_HURRY_NS;
+	s->turned_ns = now_ns;
 	door_client_up(s->client, site);
 }
 
@@ -214,14 +215,27 @@ door_sites_listen(struct door_sites *s, uint64_t gap_ns, uint64_t limit_ns, uint
 		listen_to_site(s, k, gap_ns, limit_ns, now_ns);
 }
 
+/* The other relay may have answered while the owner computed, or waited for a processor. */
+static uint64_t
+wait_for_other(struct door_sites *s, uint64_t now_ns)
+{
+	if (s->hurry_ns == BASE_NEVER_NS)
+		return BASE_NEVER_NS;
+	uint64_t step = base_min_ns(now_ns - s->turned_ns, 2 * DOOR_SITES_LOOK_NS);
+	s->turned_ns = now_ns;
+	s->hurry_ns -= base_min_ns(step, s->hurry_ns);
+	if (s->hurry_ns)
+		return now_ns + base_min_ns(s->hurry_ns, DOOR_SITES_LOOK_NS);
+	s->hurry_ns = BASE_NEVER_NS;
+	door_client_hurry(s->client);
+	return BASE_NEVER_NS;
+}
+
 uint64_t
 door_sites_turn(struct door_sites *s, uint64_t now_ns)
 {
-	if (now_ns >= s->hurry_ns) {
-		s->hurry_ns = BASE_NEVER_NS;
-		door_client_hurry(s->client);
-	}
+	uint64_t next = wait_for_other(s, now_ns);
 	if (!door_client_turn(s->client))
-		return base_min_ns(s->hurry_ns, now_ns + DOOR_CLIENT_SOON_NS);
-	return s->hurry_ns;
+		return base_min_ns(next, now_ns + DOOR_CLIENT_SOON_NS);
+	return next;
 }

@@ -6,7 +6,8 @@
  *
  * A relay that cannot be called, or is gone, is called again when client->site[].retry_ns says so.
  * Who answers and is no relay is hung up on, and left alone.  When one relay is up the other one is
- * waited for DOOR_SITES_HURRY_NS; then doors are opened without it.
+ * waited for DOOR_SITES_HURRY_NS, of which only time counts in which the owner had its turns; then
+ * doors are opened without it.
  *
  * The owner has the endpoint.  It tells what becomes of paths that door_sites_at() knows, has
  * ops->say() of its client say door_sites_say(), and calls door_sites_seek() and
@@ -26,6 +27,7 @@
 #include "suci/lane.h"
 
 #define DOOR_SITES_HURRY_NS BASE_S_NS
+#define DOOR_SITES_LOOK_NS  (100 * BASE_MS_NS) /* a turn each so many, until then */
 #define DOOR_SITES_AGAIN_NS (100 * BASE_MS_NS) /* after a call for which there was no room */
 
 struct door_site {
@@ -43,7 +45,8 @@ struct door_sites {
 	bool on_demand; /* a relay is called only if the client has something to say there */
 	uint32_t n;
 	struct door_site site[DOOR_CLIENT_SITES];
-	uint64_t hurry_ns; /* its own */
+	/* Its own: for how long the other relay is still waited for, or never; the last turn. */
+	uint64_t hurry_ns, turned_ns;
 };
 
 /* Relays as a person names them: one address with its port, or two of one family with a comma
