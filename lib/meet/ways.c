@@ -9,11 +9,12 @@
 #define SEEK_NS BASE_S_NS /* a relay keeps the labels of who is gone 2 s back */
 
 void
-meet_ways_init(struct meet_ways *w, struct door_client *client, struct suci_lanes *lanes,
-	       const struct meet_ways_ops *ops, void *user, struct meet_way *way, uint32_t max,
-	       uint64_t wait_ns)
+meet_ways_init(struct meet_ways *w, struct door_client *client, const struct door_sites *sites,
+	       struct suci_lanes *lanes, const struct meet_ways_ops *ops, void *user,
+	       struct meet_way *way, uint32_t max, uint64_t wait_ns)
 {
-	*w = (struct meet_ways){.client = client,
+	*w = (struct meet_ways){.sites = sites,
+				.client = client,
 				.lanes = lanes,
 				.ops = ops,
 				.user = user,
@@ -21,8 +22,6 @@ meet_ways_init(struct meet_ways *w, struct door_client *client, struct suci_lane
 				.rests = {.wait_ns = wait_ns},
 				.way = way,
 				.max = max};
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		w->path[k] = NONE;
 }
 
 void
@@ -85,29 +84,14 @@ rest_way(struct meet_ways *w, struct meet_way *y, enum door_client_lost why, uin
 		suci_lane_rest(w->lanes, y->lane, now_ns);
 }
 
-/* Segments that fit wherever it may go. */
-static uint32_t
-mss_of_way(const struct meet_ways *w, uint32_t site)
-{
-	uint32_t least = w->mss[site];
-	for (uint32_t k = 0; k < DOOR_CLIENT_SITES; k++)
-		if (w->mss[k] && w->mss[k] < least)
-			least = w->mss[k];
-	return least;
-}
-
 static bool
 open_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 {
 	const struct door_client_import *m = &w->client->import[y->import];
 	uint32_t own = w->client->own[m->own].at.label;
-	struct suci_lane_conf c = {0};
+	struct suci_lane_conf c = door_sites_lane(w->sites, m->site, own, m->label);
 	w->ops->lane(w->user, y->whose, &c);
-	c.path = w->path[m->site];
-	c.tx_dst_label = c.rx_src_label = m->label;
-	c.tx_src_label = c.rx_dst_label = own;
-	c.crc = c.moves = true;
-	c.mss = mss_of_way(w, m->site);
+	c.moves = true;
 	if (suci_lane_open(w->lanes, &c, &y->lane, now_ns)) {
 		y->lane = NONE;
 		return false;
@@ -133,7 +117,8 @@ resume_way(struct meet_ways *w, struct meet_way *y, uint64_t now_ns)
 		meet_rest_go_on(&w->rests, &y->rest, m);
 		return open_way(w, y, now_ns);
 	}
-	int err = suci_lane_move(w->lanes, y->lane, w->path[m->site], m->label, m->label, now_ns);
+	int err = suci_lane_move(w->lanes, y->lane, w->sites->site[m->site].path, m->label,
+				 m->label, now_ns);
 	if (err == SUCI_ERR_TOOBIG) {
 		lose_way(w, y, DOOR_CLIENT_RELAY, now_ns);
 		return false;
@@ -194,20 +179,7 @@ meet_ways_open(struct meet_ways *w, uint32_t way, uint64_t now_ns)
 	       open_way(w, y, now_ns);
 }
 
-/* ---- the relays, our door ---- */
-
-void
-meet_ways_up(struct meet_ways *w, uint32_t site, uint32_t path, uint32_t mss)
-{
-	w->path[site] = path;
-	w->mss[site] = mss;
-}
-
-void
-meet_ways_down(struct meet_ways *w, uint32_t site)
-{
-	w->path[site] = NONE;
-}
+/* ---- our door ---- */
 
 void
 meet_ways_over(struct meet_ways *w, uint64_t now_ns)

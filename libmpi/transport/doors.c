@@ -113,12 +113,9 @@ knob_relays(char why[LMPI_WHY])
 }
 
 static void
-note_site_up(uint32_t site)
+note_relay_up(void)
 {
-	const struct door_site *s = &doors.sites.site[site];
-
 	doors.looked_ns = eng.now_ns;
-	meet_ways_up(&doors.ways, site, s->path, s->mss);
 	wake_doors(0);
 }
 
@@ -143,7 +140,7 @@ seek_relay(uint32_t site)
 	if (!r.up)
 		return;
 	door_sites_enter(&doors.sites, site, r.path, r.mtu, eng.now_ns);
-	note_site_up(site);
+	note_relay_up();
 }
 
 static void
@@ -217,7 +214,6 @@ give_doors_up(void)
 			suci_path_close(net.ep, path, LMPI_FINISHED, eng.now_ns);
 			net.dirty = true;
 		}
-		meet_ways_down(&doors.ways, k);
 		lmpi_talks_over(k, true);
 		door_sites_down(&doors.sites, k, false, eng.now_ns);
 	}
@@ -238,7 +234,7 @@ lmpi_doors_path_up(uint32_t path, const void *hello, size_t len)
 	if (site == DOOR_NONE)
 		suci_path_close(net.ep, path, "not needed any more", eng.now_ns);
 	else if (door_sites_up(&doors.sites, path, hello, len, eng.now_ns))
-		note_site_up(site);
+		note_relay_up();
 }
 
 void
@@ -260,7 +256,6 @@ lmpi_doors_path_down(uint32_t path, const char *what, const char *text)
 	suci_addr_text(&s->relay, name);
 	snprintf(doors.why, sizeof doors.why, "the relay %s %s%s%.80s", name,
 		 s->is_none ? "is not a relay" : what, text && *text ? ": " : "", text ? text : "");
-	meet_ways_down(&doors.ways, site);
 	lmpi_talks_over(site, false);
 	door_sites_down(&doors.sites, site, doors.on && !eng.closing, eng.now_ns);
 	wake_doors(0);
@@ -449,7 +444,8 @@ make_door_client(char why[LMPI_WHY])
 	if (!lmpi_knob_text(LMPI_KNOB_PARTITION_TIMEOUT))
 		wait_ns = WAIT_NS;
 	door_client_init(&doors.client, &conf, own, DOORS_MAX, NULL, 0);
-	meet_ways_init(&doors.ways, &doors.client, net.lanes, &ways_ops, NULL, NULL, 0, wait_ns);
+	meet_ways_init(&doors.ways, &doors.client, &doors.sites, net.lanes, &ways_ops, NULL, NULL,
+		       0, wait_ns);
 	lmpi_talks_begin();
 	return LMPI_OK;
 }

@@ -176,11 +176,9 @@ site_came(void *user, uint32_t path, const struct suci_addr *peer, const void *h
 	  size_t hello_len, bool incoming)
 {
 	struct wy_node *n = user;
-	uint32_t site = door_sites_at(&n->g.sites, path);
 	uint64_t now = n->w->s->now_ns;
 	(void)peer, (void)incoming;
 	SIM_CHECK(n->w->s, door_sites_up(&n->g.sites, path, hello, hello_len, now), "no relay");
-	meet_ways_up(&n->ways, site, path, n->g.sites.site[site].mss);
 }
 
 static void
@@ -192,7 +190,6 @@ site_went(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (!n->alive)
 		return;
 	sim_log(n->w->s, "process %u: its relay %u is gone (%d)", n->index, site, why);
-	meet_ways_down(&n->ways, site);
 	door_sites_down(&n->g.sites, site, true, n->w->s->now_ns);
 	n->g.say_ns = 0;
 }
@@ -368,7 +365,8 @@ wy_start(struct wy_node *n)
 	door_guest_start(&n->g, &n->client, ++n->life, WY_LANES, &lane_ops_of_way);
 	be64_store(conf.secret, base_prng_next(&n->w->prng));
 	door_client_init(&n->client, &conf, n->own, 1, n->import, 4 * WY_NODES);
-	meet_ways_init(&n->ways, &n->client, n->g.lanes, &ways_ops, n, n->way, WY_NODES, WY_WAIT);
+	meet_ways_init(&n->ways, &n->client, &n->g.sites, n->g.lanes, &ways_ops, n, n->way,
+		       WY_NODES, WY_WAIT);
 	n->alive = true;
 	n->send_ns = BASE_NEVER_NS;
 	(void)door_client_open(&n->client, 0, 1, 0x1111222233334444u, 0);

@@ -19,7 +19,7 @@
  *     when our door is lost, and came back as another one; when its segments do not fit through
  * the relay that is left.
  *
- * The owner has paths to the relays and opens them again.  It tells what the client of doors and
+ * The owner has the paths to the relays (door/sites.h).  It tells what the client of doors and
  * the lanes tell, and calls meet_ways_turn() when it was woken and when that is due.
  *
  * Sans-I/O.  Memory  the owner's: the object and its table.  Units  nanoseconds.
@@ -29,7 +29,7 @@
 #define MEET_WAYS_H
 
 #include "base/clock.h"
-#include "door/client.h"
+#include "door/sites.h"
 #include "meet/rest.h"
 #include "suci/lane.h"
 
@@ -46,7 +46,7 @@ struct meet_way {
 };
 
 struct meet_ways_ops {
-	/* Of a lane to that process: salts, windows; the rest is filled in. */
+	/* Of a lane to that process: salts, windows; the rest is there. */
 	void (*lane)(void *user, uint32_t whose, struct suci_lane_conf *c);
 	/* It is that lane, from now on and until it is lost. */
 	void (*opened)(void *user, uint32_t whose, uint32_t lane);
@@ -57,13 +57,13 @@ struct meet_ways_ops {
 };
 
 struct meet_ways {
+	const struct door_sites *sites; /* the paths to the relays */
 	struct door_client *client;
 	struct suci_lanes *lanes;
 	const struct meet_ways_ops *ops;
 	void *user;
 	uint32_t mine; /* our door, at the client; NONE: none, or it is lost */
 	struct meet_rests rests;
-	uint32_t path[DOOR_CLIENT_SITES], mss[DOOR_CLIENT_SITES]; /* mss 0: never up */
 	struct meet_way *way;
 	uint32_t n, max;
 	bool seeks;		  /* our door was not given back: ask again */
@@ -73,9 +73,9 @@ struct meet_ways {
 };
 
 /* way[max]: zeroed. */
-void meet_ways_init(struct meet_ways *w, struct door_client *client, struct suci_lanes *lanes,
-		    const struct meet_ways_ops *ops, void *user, struct meet_way *way, uint32_t max,
-		    uint64_t wait_ns);
+void meet_ways_init(struct meet_ways *w, struct door_client *client, const struct door_sites *sites,
+		    struct suci_lanes *lanes, const struct meet_ways_ops *ops, void *user,
+		    struct meet_way *way, uint32_t max, uint64_t wait_ns);
 /* A larger table, with what was in the old one at its beginning. */
 void meet_ways_grow(struct meet_ways *w, struct meet_way *way, uint32_t max);
 /* Our door, which HAS its address: ways are from there. */
@@ -92,10 +92,6 @@ bool meet_ways_open(struct meet_ways *w, uint32_t way, uint64_t now_ns);
 /* Not needed any more. */
 void meet_ways_drop(struct meet_ways *w, uint32_t way, uint64_t now_ns);
 
-/* ---- the relays */
-/* Before door_client_up(), and before door_client_down(). */
-void meet_ways_up(struct meet_ways *w, uint32_t site, uint32_t path, uint32_t mss);
-void meet_ways_down(struct meet_ways *w, uint32_t site);
 /* Nobody waits any more: our door and all ways are lost. */
 void meet_ways_over(struct meet_ways *w, uint64_t now_ns);
 
