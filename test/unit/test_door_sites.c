@@ -160,7 +160,8 @@ static bool
 answer(uint32_t path, enum relay_hello_kind kind, uint32_t mtu)
 {
 	uint8_t hello[RELAY_HELLO_LEN];
-	struct relay_hello h = {.kind = kind, .rank = RELAY_RANK_NONE, .mtu = (uint16_t)mtu};
+	struct relay_hello h = {
+		.kind = (uint8_t)kind, .rank = RELAY_RANK_NONE, .mtu = (uint16_t)mtu};
 	relay_hello_encode(&h, hello);
 	return door_sites_up(&sites, path, hello, sizeof hello, now);
 }
