@@ -3,6 +3,7 @@
 # MMP's measured fragments: mmp-perf tune keeps what it finds, and MP_init uses it; a row of another
 # machine, or of this one when it was slower, is not used; a bad fragment is left by the watch;
 # the fragment that was found is not far from the best of a sweep.
+# alone: fragments are measured
 # timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
