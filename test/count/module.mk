@@ -22,3 +22,8 @@ count: $(B)/bin/mpispd $(B)/test/counted $(B)/test/counted-frame $(B)/test/count
 ## count-record  the same, and take what was counted as the new baseline
 count-record: $(B)/bin/mpispd $(B)/test/counted $(B)/test/counted-frame $(B)/test/counted-worker $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)" --record
+
+## count-beside  mpi-udp and mpi-window by turns with those of another build; OTHER=its directory
+.PHONY: count-beside
+count-beside: $(B)/test/counted-mpi $(B)/bin/mpirun
+	@test/count/run $(B) "$(CC)" --beside "$(OTHER)"
