@@ -216,7 +216,6 @@ end_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 static void
 rest_line(struct meet_lines *l, struct meet_line *t, uint64_t now_ns)
 {
-	t->rest.unsure = false;
 	if (t->over)
 		return;
 	if (meet_rest_begin(&l->rests, &t->rest, now_ns))

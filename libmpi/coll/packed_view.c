@@ -88,6 +88,17 @@ note_type(struct lmpi_coll *c, char **base, struct lmpi_type *type)
 		c->side_type[COLL_RECV] = type;
 }
 
+/* Its blocks have so many bytes in all. */
+static int
+pack_blocks(struct lmpi_coll *c, struct lmpi_side *s, uint64_t bytes, int role, char **base)
+{
+	*base = s->packed = lmpi_coll_alloc(c, (int64_t)bytes, 1);
+	if (*base == NULL)
+		return side_no_memory();
+	register_side(c, s, role);
+	return MPI_SUCCESS;
+}
+
 int
 lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t count,
 		  struct lmpi_type *type, int role, char **base)
@@ -102,11 +113,7 @@ lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t 
 	*base = lmpi_type_span(type, buf, s.count);
 	if (*base != NULL)
 		return MPI_SUCCESS;
-	*base = s.packed = lmpi_coll_alloc(c, s.count * type->size, 1);
-	if (*base == NULL)
-		return side_no_memory();
-	register_side(c, &s, role);
-	return MPI_SUCCESS;
+	return pack_blocks(c, &s, (uint64_t)(s.count * type->size), role, base);
 }
 
 /* Blocks that are packed by nature: the tables only have to be shifted so that
@@ -203,11 +210,7 @@ lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lm
 		bytes[blocks + i] = at;
 		at += bytes[i];
 	}
-	*base = s.packed = lmpi_coll_alloc(c, (int64_t)at, 1);
-	if (*base == NULL)
-		return side_no_memory();
-	register_side(c, &s, role);
-	return MPI_SUCCESS;
+	return pack_blocks(c, &s, at, role, base);
 }
 
 int
@@ -233,9 +236,5 @@ lmpi_side_types(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmp
 		bytes[blocks + i] = at;
 		at += bytes[i];
 	}
-	*base = s.packed = lmpi_coll_alloc(c, (int64_t)at, 1);
-	if (*base == NULL)
-		return side_no_memory();
-	register_side(c, &s, role);
-	return MPI_SUCCESS;
+	return pack_blocks(c, &s, at, role, base);
 }

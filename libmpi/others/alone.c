@@ -238,7 +238,7 @@ lmpi_alone_start(const struct lmpi_program *program, uint32_t n, const struct lm
 			continue;
 		snprintf(why, LMPI_WHY,
 			 "info key \"host\" is \"%.60s\": this launcher starts no programs of a "
-			 "running job, so they run on %.60s alone",
+			 "running job, so they run on %.60s alone: leave the key out",
 			 program[i].host, lmpi_world.node_name);
 		return false;
 	}

@@ -12,19 +12,10 @@ B=$1
 ROUNDS=${ROUNDS:-10} PEERS=${PEERS-openmpi}
 first=()
 [ "${FIRST:-0}" = 0 ] || first=(chrt -f 10)
-out=$PWD/build/bench
-TB_DIR=$out/near.d
-rm -rf "$TB_DIR" "$out"/near-*.rows
-mkdir -p "$TB_DIR/tmp"
 # shellcheck source=test/bench/peers.sh
 . test/bench/peers.sh
 
-peers_fetch || PEERS=
-who=()
-for w in ours $PEERS; do
-	peers_cc "$w" -std=gnu17 -D_GNU_SOURCE -O2 -o "$out/near-$w" test/bench/near.c 2>"$out/near.log" &&
-		who+=("$w")
-done
+peers_begin near
 
 # turn WHO HOW RANKS NAME: one run, its lines to NAME's rows.
 turn() {

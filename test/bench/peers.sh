@@ -25,6 +25,21 @@ peers_fetch() {
 	}
 }
 
+# peers_begin NAME: a bench of test/bench/NAME.c.  Sets out and TB_DIR, and who=(those of ours and PEERS
+# for whom it was built), as $out/NAME-WHO.  Rows of before are gone.
+peers_begin() {
+	out=$PWD/build/bench TB_DIR=$PWD/build/bench/$1.d
+	rm -rf "$TB_DIR" "$out/$1"-*.rows
+	mkdir -p "$TB_DIR/tmp"
+	peers_fetch || PEERS=
+	who=()
+	local w
+	for w in ours $PEERS; do
+		peers_cc "$w" -std=gnu17 -D_GNU_SOURCE -O2 -o "$out/$1-$w" "test/bench/$1.c" 2>"$out/$1.log" &&
+			who+=("$w")
+	done
+}
+
 # peers_cc WHO ARGUMENTS...: as the mpicc of each would, which for the others is at another place.
 peers_cc() {
 	local who=$1

@@ -12,19 +12,10 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
 N=${N:-4} ROUNDS=${ROUNDS:-10} PEERS=${PEERS-mpich openmpi}
-out=$PWD/build/bench
-TB_DIR=$out/spawn.d
-rm -rf "$TB_DIR" "$out"/spawn-*.rows
-mkdir -p "$TB_DIR/tmp"
 # shellcheck source=test/bench/peers.sh
 . test/bench/peers.sh
 
-peers_fetch || PEERS=
-who=()
-for w in ours $PEERS; do
-	peers_cc "$w" -std=gnu17 -D_GNU_SOURCE -O2 -o "$out/spawn-$w" test/bench/spawn.c 2>"$out/spawn.log" &&
-		who+=("$w")
-done
+peers_begin spawn
 
 # One turn: starting N, and spawning N.
 turn() {

@@ -6,7 +6,7 @@ MPI_TESTS := $(filter-out lmpi_engine_test,$(patsubst test/mpi/%.c,%,$(sort $(wi
 MPI_TEST_PROGS := $(MPI_TESTS:%=$(B)/test/mpi/%) $(B)/test/mpi/swarm
 SMOKE_EXTRA += $(MPI_TEST_PROGS) # test/smoke/mpi-clusters.sh runs them
 
-$(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h test/mpi/other.h $(LMPI_ALL)
+$(B)/test/mpi/%: test/mpi/%.c $(wildcard test/mpi/*.h) $(LMPI_ALL)
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion -pthread \

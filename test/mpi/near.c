@@ -6,6 +6,7 @@
  *	near connect FILE	as soon as it is there
  *	near wait ...		as above; then each waits for a message that never comes */
 #include "check.h"
+#include "shared_file.h"
 
 #include <mpi-ext.h>
 #include <stdbool.h>
@@ -130,15 +131,11 @@ await_kill(MPI_Comm inter)
 static void
 accept_others(const char *file, MPI_Comm *inter)
 {
-	char port[MPI_MAX_PORT_NAME], fresh[4096];
-	FILE *f;
+	char port[MPI_MAX_PORT_NAME] = "";
 
 	if (check_rank == 0) {
 		MPI_Open_port(MPI_INFO_NULL, port);
-		snprintf(fresh, sizeof(fresh), "%s.new", file);
-		f = fopen(fresh, "w");
-		CHECK(f != NULL && fputs(port, f) >= 0 && fclose(f) == 0 &&
-		      rename(fresh, file) == 0);
+		leave_in_file(file, port, sizeof(port));
 	}
 	MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter);
 	if (check_rank == 0)
@@ -149,18 +146,9 @@ static void
 connect_others(const char *file, MPI_Comm *inter)
 {
 	char port[MPI_MAX_PORT_NAME] = "";
-	FILE *f = NULL;
 
-	for (int i = 0; check_rank == 0 && f == NULL && i < 100 * WAIT_S; i++) {
-		f = fopen(file, "r");
-		if (f == NULL)
-			usleep(10000);
-	}
-	if (check_rank == 0) {
-		CHECK(f != NULL && fgets(port, sizeof(port), f) != NULL);
-		if (f != NULL)
-			fclose(f);
-	}
+	if (check_rank == 0)
+		await_file(file, port, sizeof(port), WAIT_S);
 	MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter);
 }
 

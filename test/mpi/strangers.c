@@ -5,6 +5,7 @@
  *	strangers accept FILE	its ports go to that file
  *	strangers connect FILE	as soon as it is there */
 #include "check.h"
+#include "shared_file.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -58,20 +59,13 @@ static void
 tell_ports(const char *file)
 {
 	struct ports *all = calloc((size_t)check_size, sizeof(*all));
-	char fresh[4096];
-	FILE *f;
 
 	for (int t = 0; t < THREADS; t++)
 		MPI_Open_port(MPI_INFO_NULL, ports.name[t]);
 	MPI_Gather(&ports, sizeof(ports), MPI_BYTE, all, sizeof(ports), MPI_BYTE, 0,
 		   MPI_COMM_WORLD);
-	if (check_rank == 0) {
-		snprintf(fresh, sizeof(fresh), "%s.new", file);
-		f = fopen(fresh, "w");
-		CHECK(f != NULL &&
-		      fwrite(all, sizeof(*all), (size_t)check_size, f) == (size_t)check_size);
-		CHECK(f != NULL && fclose(f) == 0 && rename(fresh, file) == 0);
-	}
+	if (check_rank == 0)
+		leave_in_file(file, all, (size_t)check_size * sizeof(*all));
 	free(all);
 }
 
@@ -79,19 +73,9 @@ static void
 hear_ports(const char *file)
 {
 	struct ports *all = calloc((size_t)check_size, sizeof(*all));
-	FILE *f = NULL;
 
-	for (int i = 0; check_rank == 0 && f == NULL && i < 100 * WAIT_S; i++) {
-		f = fopen(file, "r");
-		if (f == NULL)
-			usleep(10000);
-	}
-	if (check_rank == 0) {
-		CHECK(f != NULL &&
-		      fread(all, sizeof(*all), (size_t)check_size, f) == (size_t)check_size);
-		if (f != NULL)
-			fclose(f);
-	}
+	if (check_rank == 0)
+		await_file(file, all, (size_t)check_size * sizeof(*all), WAIT_S);
 	MPI_Scatter(all, sizeof(ports), MPI_BYTE, &ports, sizeof(ports), MPI_BYTE, 0,
 		    MPI_COMM_WORLD);
 	free(all);

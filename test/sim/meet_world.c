@@ -189,7 +189,7 @@ static const struct suci_lane_ops lane_ops_of_root = {.block_begin = begin_block
 
 /* ---- what the client of doors tells ---- */
 
-/* As lmpi_doors_opened(): who had that address may not be forgotten yet. */
+/* As door_opened() of libmpi/transport/doors.c: who had that address may not be forgotten yet. */
 static void
 hear_opened(void *user, uint32_t own)
 {

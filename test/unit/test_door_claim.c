@@ -85,6 +85,20 @@ talk_to_relay(struct claimer *p)
 	assert_null(door_client_check(&p->c));
 }
 
+/* The claimer's relay was started again, and knows nothing. */
+static struct relay *
+start_again(struct claimer *p)
+{
+	struct claimer q;
+	relay_free(p->r);
+	connect_claimer(&q, make_one_relay(64, 0), 0);
+	p->r = q.r;
+	p->path = q.path;
+	door_client_up(&p->c, 0);
+	talk_to_relay(p);
+	return p->r;
+}
+
 static void
 pass_ns(struct relay *r, uint64_t ns)
 {
@@ -131,14 +145,7 @@ it_is_given(void **state)
 	assert_int_equal(info.own, 1);
 	/* Its relay forgets it and is there again: the same one. */
 	door_client_down(&p.c, 0, true, r->ep.now);
-	relay_free(r);
-	r = make_one_relay(64, 0);
-	struct claimer q;
-	connect_claimer(&q, r, 0);
-	p.r = r;
-	p.path = q.path;
-	door_client_up(&p.c, 0);
-	talk_to_relay(&p);
+	r = start_again(&p);
 	assert_int_equal(p.own[0].state, DOOR_CLIENT_HAVE);
 	assert_true(door_address_same(&p.own[0].at, &a));
 	relay_free(r);
@@ -165,13 +172,7 @@ it_waits_for_its_relay(void **state)
 		assert_int_equal(p.said[1], !stays);
 		assert_int_equal(p.own[0].state, stays ? DOOR_CLIENT_WANTED : DOOR_CLIENT_ASKED);
 		if (stays) {
-			relay_free(r);
-			r = p.r = make_one_relay(64, 0);
-			struct claimer q;
-			connect_claimer(&q, r, 0);
-			p.path = q.path;
-			door_client_up(&p.c, 0);
-			talk_to_relay(&p);
+			r = start_again(&p);
 			assert_int_equal(p.own[0].state, DOOR_CLIENT_HAVE);
 			assert_true(door_address_same(&p.own[0].at, &was));
 		}

@@ -166,6 +166,15 @@ answer(uint32_t path, enum relay_hello_kind kind, uint32_t mtu)
 	return door_sites_up(&sites, path, hello, sizeof hello, now);
 }
 
+/* The first of them is there. */
+static void
+begin_up(const char *relays)
+{
+	begin(relays);
+	(void)door_sites_seek(&sites, now);
+	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+}
+
 #define ONE "10.0.0.254:7812"
 #define TWO ONE ",10.0.0.253:7812"
 
@@ -273,9 +282,7 @@ static void
 segments_fit_everywhere(void **state)
 {
 	(void)state;
-	begin(TWO);
-	(void)door_sites_seek(&sites, now);
-	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+	begin_up(TWO);
 	assert_int_equal(door_sites_mss(&sites, 0), 1300);
 	assert_true(answer(1, RELAY_HELLO_RELAY, 0));
 	assert_int_equal(door_sites_mss(&sites, 0), 1000);
@@ -325,9 +332,7 @@ static void
 what_has_no_room_is_said_soon(void **state)
 {
 	(void)state;
-	begin(ONE);
-	(void)door_sites_seek(&sites, now);
-	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+	begin_up(ONE);
 	(void)door_client_open(&client, 0, 1, REALM, 0);
 	fake.full = true;
 	assert_int_equal(door_sites_turn(&sites, now), now + DOOR_CLIENT_SOON_NS);
@@ -340,9 +345,7 @@ static void
 a_silent_relay_is_asked_and_given_up(void **state)
 {
 	(void)state;
-	begin(ONE);
-	(void)door_sites_seek(&sites, now);
-	assert_true(answer(0, RELAY_HELLO_RELAY, 0));
+	begin_up(ONE);
 	for (uint32_t s = 1; s <= 12; s++) {
 		uint64_t at = now + s * BASE_S_NS;
 		fake.last_rx_ns = s < 3 ? at : fake.last_rx_ns;
